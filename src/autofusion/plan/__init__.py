@@ -1,0 +1,21 @@
+"""The plan: records shared by lowering and the runtime, their sizes and their memory. Imports errors and numpy alone."""
+
+from autofusion.plan.kernels import ACTIVATIONS, KERNELS, Kernel
+from autofusion.plan.records import Buffer, Layout, Plan, Role, Setting, Size, Step, Tensor
+from autofusion.plan.sizes import evaluate_shape, evaluate_size
+
+__all__ = [
+    "ACTIVATIONS",
+    "KERNELS",
+    "Buffer",
+    "Kernel",
+    "Layout",
+    "Plan",
+    "Role",
+    "Setting",
+    "Size",
+    "Step",
+    "Tensor",
+    "evaluate_shape",
+    "evaluate_size",
+]

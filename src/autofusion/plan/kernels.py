@@ -1,0 +1,91 @@
+"""The table of kernels: operands and attributes of every step that lowering may emit.
+
+Three parties implement it: the numpy definitions (`ops.definitions`), the C library
+(`runtime/csrc`) and lowering, which emits nothing that is not in this table.
+All kernels take float32 natively; the definitions take any floating type.
+
+Operand names ending in "?" may be absent ("").  Shapes below are the model's (NCHW order);
+`layouts` says which storage the native kernel takes for its first operand and result:
+`nhwc` where the innermost axis is the channel, `plain` for row-major, `any` for both
+(then all operands of the model's shape have one layout).
+
+An activation is `activation` (a name of `ACTIVATIONS`, "" for none) with the two numbers
+`alpha` and `beta`; it is applied to the result after the residual was added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ACTIVATIONS = (
+    "",
+    "Relu",  # max(x, 0); NaN stays NaN
+    "LeakyRelu",  # x < 0 ? alpha * x : x
+    "Clip",  # min(max(x, alpha), beta)
+    "Sigmoid",
+    "Tanh",
+    "HardSigmoid",  # min(max(alpha * x + beta, 0), 1)
+    "HardSwish",  # x * min(max(x / 6 + 0.5, 0), 1)
+    "SiLU",  # x * sigmoid(alpha * x), alpha usually 1
+    "Gelu",  # exact: x * (1 + erf(x / sqrt 2)) / 2
+    "GeluTanh",  # 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+    "Elu",  # x < 0 ? alpha * (exp(x) - 1) : x
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Signature of one kernel: operand names in order, attribute names, storage of data operands."""
+
+    name: str
+    operands: tuple[str, ...]
+    attributes: tuple[str, ...]
+    layouts: tuple[str, ...]
+
+
+_EPILOGUE = ("activation", "alpha", "beta")
+
+KERNELS: dict[str, Kernel] = {
+    kernel.name: kernel
+    for kernel in (
+        # y = act(conv(x, weight) + bias + residual).  weight [M, C/group, *kernel] in a reference plan;
+        # natively packed (`lowering.packing`).  `kernel`, `strides`, `dilations`: 1 to 3 numbers;
+        # `pads`: begins then ends; residual has y's shape and layout.
+        Kernel(
+            "conv",
+            ("x", "weight", "bias?", "residual?"),
+            ("kernel", "strides", "pads", "dilations", "group", *_EPILOGUE),
+            ("nhwc",),
+        ),
+        # y = act(alpha_product * a @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
+        # (`trans_b`), batch axes broadcast as in ONNX MatMul; bias [N]; residual of y's shape.
+        # `packed` (native only): b is constant, rank 2, and stored as column panels.
+        Kernel(
+            "matmul",
+            ("a", "b", "bias?", "residual?"),
+            ("trans_a", "trans_b", "scale", "packed", *_EPILOGUE),
+            ("plain",),
+        ),
+        # `kind`: "max", "average" (`include_pad`: padded cells count) ; `is_global`: the window is the whole
+        # image and the geometry attributes are absent.  Cells past the padded image, which ceil_mode
+        # brings, never count.  y's extents are those of its buffer.
+        Kernel(
+            "pool",
+            ("x",),
+            ("kind", "is_global", "kernel", "strides", "pads", "dilations", "include_pad"),
+            ("nhwc",),
+        ),
+        # y = act(x * scale + shift), scale and shift [C] along axis 1.
+        Kernel("affine", ("x", "scale", "shift"), _EPILOGUE, ("nhwc",)),
+        # y = f(x): `op` one of ACTIVATIONS or Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Erf.
+        Kernel("unary", ("x",), ("op", "alpha", "beta"), ("any",)),
+        # y = act(op(a, b)), ONNX broadcasting; `op` one of Add Sub Mul Div Pow Max Min.
+        Kernel("binary", ("a", "b"), ("op", *_EPILOGUE), ("any",)),
+        # The same elements in the layout of the output's buffer.
+        Kernel("relayout", ("x",), (), ("any",)),
+        # The same bytes in another buffer (an input or an alias that is an output of the model).
+        Kernel("copy", ("x",), (), ("any",)),
+        # Any ONNX operator by its reference implementation: `op`, `domain`, `opset`, and `attributes` (see lowering).
+        Kernel("host", ("...",), ("op", "domain", "opset", "attributes"), ("plain",)),
+    )
+}
