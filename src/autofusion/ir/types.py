@@ -82,11 +82,16 @@ Shape = tuple[Dim, ...]
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor flowing along edges; `dtype` or `shape` None means not known (rank unknown)."""
+    """A tensor flowing along edges; `dtype` or `shape` None means not known (rank unknown).
+
+    `content` holds the elements of a small integer tensor of rank 0 or 1 as far as they follow
+    from the shapes of the inputs: what `Shape`, `Gather`, `Concat` and their like compute.
+    """
 
     name: str
     dtype: DType | None = None
     shape: Shape | None = None
+    content: tuple[Dim, ...] | None = None
 
     @property
     def rank(self) -> int | None:

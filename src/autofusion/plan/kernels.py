@@ -81,6 +81,8 @@ KERNELS: dict[str, Kernel] = {
         Kernel("unary", ("x",), ("op", "alpha", "beta"), ("any",)),
         # y = act(op(a, b)), ONNX broadcasting; `op` one of Add Sub Mul Div Pow Max Min.
         Kernel("binary", ("a", "b"), ("op", *_EPILOGUE), ("any",)),
+        # An int64 (or int32) tensor of rank 0 or 1 whose elements are the size expressions `values`.
+        Kernel("extents", (), ("values",), ("plain",)),
         # The same elements in the layout of the output's buffer.
         Kernel("relayout", ("x",), (), ("any",)),
         # The same bytes in another buffer (an input or an alias that is an output of the model).
