@@ -1,0 +1,59 @@
+"""Definition of kernel `conv`: convolution with folded weights, bias, residual and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autofusion.ops.definitions.activation import activate
+from autofusion.ops.definitions.precision import operand, required, widen
+
+
+def conv(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]) -> np.ndarray:
+    """act(conv(x, weight) + bias + residual).
+
+    x [N, C, *spatial], weight [M, C/group, *kernel], bias [M], residual of `out_shape`.
+    `strides` and `dilations` have one number per spatial axis, `pads` the begins, then the ends.
+    """
+    x, weight = required(inputs, 0), required(inputs, 1)
+    bias, residual = operand(inputs, 2), operand(inputs, 3)
+    with np.errstate(all="ignore"):
+        result = convolve(widen(x), widen(weight), attributes).reshape(out_shape)
+        if bias is not None:
+            result += bias.reshape(-1, *([1] * (result.ndim - 2)))
+        if residual is not None:
+            result += residual
+        return activate(result, attributes).astype(x.dtype, copy=False)
+
+
+def convolve(x: np.ndarray, weight: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
+    """The plain convolution [N, M, *out], sample by sample as a product with the unfolded image."""
+    group = int(attributes["group"])
+    kernel = weight.shape[2:]
+    windows = _windows(x, kernel, attributes)
+    spatial = windows.shape[2 : 2 + len(kernel)]
+    matrices = weight.reshape(group, weight.shape[0] // group, -1)
+    result = np.empty((x.shape[0], weight.shape[0], *spatial), x.dtype)
+    for sample in range(x.shape[0]):
+        columns = _unfold(windows[sample], len(kernel)).reshape(group, matrices.shape[2], -1)
+        result[sample] = np.matmul(matrices, columns).reshape(result.shape[1:])
+    return result
+
+
+def _windows(x: np.ndarray, kernel: tuple[int, ...], attributes: Mapping[str, Any]) -> np.ndarray:
+    """View [N, C, *out, *kernel] of the padded image."""
+    rank = len(kernel)
+    pads, strides, dilations = attributes["pads"], attributes["strides"], attributes["dilations"]
+    if any(pads):
+        x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)])
+    extents = tuple((size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True))
+    views = np.lib.stride_tricks.sliding_window_view(x, extents, axis=tuple(range(2, 2 + rank)))
+    steps = [slice(None, None, step) for step in (*strides, *dilations)]
+    return views[(slice(None), slice(None), *steps)]
+
+
+def _unfold(windows: np.ndarray, rank: int) -> np.ndarray:
+    """[C, *out, *kernel] -> [C, *kernel, *out]."""
+    return windows.transpose(0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
