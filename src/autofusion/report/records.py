@@ -1,0 +1,246 @@
+"""Records of a fusion report: what was fused, what was not and why, and what it is estimated to bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeVar, cast
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class PatternCount:
+    """How often one pattern was applied.
+
+    `name` is the pattern's display name (`Conv+BN+ReLU`), `fused_op` the operator it gives
+    (`ConvBNReluFusionOp`).  `matched` counts every fused node, `inside` those of them that ended in the
+    body of another fused node.  Speed-ups are ratios of time before to time after over the matched
+    nodes: `estimated_speedup` from the cost model, `measured_speedup` None unless it was measured.
+    """
+
+    name: str
+    fused_op: str
+    level: int
+    matched: int
+    inside: int
+    estimated_speedup: float
+    measured_speedup: float | None = None
+
+
+@dataclass(frozen=True)
+class NormalizedCount:
+    """How often a spelling was rewritten to the one operator that it means."""
+
+    name: str
+    op: str
+    matched: int
+
+
+@dataclass(frozen=True)
+class FusedNode:
+    """One fused node: its name and operator, the pattern's display name, the ONNX nodes it replaced.
+
+    `inside` is the display name of the pattern whose fused node wraps this one, "" for none.
+    """
+
+    node: str
+    pattern: str
+    op: str
+    origin: tuple[str, ...]
+    inside: str = ""
+
+
+@dataclass(frozen=True)
+class MissedNode:
+    """A pattern that nearly applied at `node`.
+
+    `reason` is a reason code (`CONSUMER`, `DISABLED`, ...), `message` the sentence that names the value and
+    node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the failing
+    statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
+    """
+
+    node: str
+    pattern: str
+    reason: str
+    message: str
+    help: str = ""
+    matched: int = 0
+    total: int = 0
+    place: str = ""
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """A step without native kernel, run by the ONNX reference implementation of its operator."""
+
+    node: str
+    op: str
+
+
+@dataclass(frozen=True)
+class FusionReport:
+    """The report of one compilation.
+
+    Operators count the nodes of nested graphs too and leave Constant nodes out; `steps` counts kernel
+    calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
+    """
+
+    operators_before: int
+    operators_after: int
+    steps: int
+    patterns: tuple[PatternCount, ...]
+    normalized: tuple[NormalizedCount, ...]
+    fused: tuple[FusedNode, ...]
+    misses: tuple[MissedNode, ...]
+    host: tuple[HostStep, ...]
+    by_type_before: Mapping[str, int]
+    by_type_after: Mapping[str, int]
+    estimated_speedup: float
+
+    @property
+    def host_steps(self) -> int:
+        """How many steps run on the host."""
+        return len(self.host)
+
+    def to_dict(self) -> dict[str, object]:
+        """The report as plain JSON values under stable keys; `host` lists what `host_steps` counts."""
+        return {
+            "operators_before": self.operators_before,
+            "operators_after": self.operators_after,
+            "steps": self.steps,
+            "host_steps": self.host_steps,
+            "patterns": [asdict(row) for row in self.patterns],
+            "normalized": [asdict(row) for row in self.normalized],
+            "fused": [{**asdict(row), "origin": list(row.origin)} for row in self.fused],
+            "misses": [asdict(row) for row in self.misses],
+            "host": [asdict(row) for row in self.host],
+            "by_type_before": dict(sorted(self.by_type_before.items())),
+            "by_type_after": dict(sorted(self.by_type_after.items())),
+            "estimated_speedup": self.estimated_speedup,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Json) -> FusionReport:
+        """The report that `to_dict` wrote; raises ValueError naming the key that is missing or of a wrong kind."""
+        return cls(
+            operators_before=_number(data, "operators_before"),
+            operators_after=_number(data, "operators_after"),
+            steps=_number(data, "steps"),
+            patterns=_rows(data, "patterns", _read_pattern),
+            normalized=_rows(data, "normalized", _read_normalized),
+            fused=_rows(data, "fused", _read_fused),
+            misses=_rows(data, "misses", _read_missed),
+            host=_rows(data, "host", _read_host),
+            by_type_before=_counts(data, "by_type_before"),
+            by_type_after=_counts(data, "by_type_after"),
+            estimated_speedup=_ratio(data, "estimated_speedup"),
+        )
+
+    def matched(self, pattern: str) -> int:
+        """How often the pattern with this display name was applied."""
+        return sum(row.matched for row in self.patterns if row.name == pattern)
+
+
+def _read_pattern(row: Json) -> PatternCount:
+    measured = None if row.get("measured_speedup") is None else _ratio(row, "measured_speedup")
+    return PatternCount(
+        name=_text(row, "name"),
+        fused_op=_text(row, "fused_op"),
+        level=_number(row, "level"),
+        matched=_number(row, "matched"),
+        inside=_number(row, "inside"),
+        estimated_speedup=_ratio(row, "estimated_speedup"),
+        measured_speedup=measured,
+    )
+
+
+def _read_normalized(row: Json) -> NormalizedCount:
+    return NormalizedCount(_text(row, "name"), _text(row, "op"), _number(row, "matched"))
+
+
+def _read_fused(row: Json) -> FusedNode:
+    origin = _list(row, "origin")
+    return FusedNode(
+        node=_text(row, "node"),
+        pattern=_text(row, "pattern"),
+        op=_text(row, "op"),
+        origin=tuple(str(name) for name in origin),
+        inside=_text(row, "inside"),
+    )
+
+
+def _read_missed(row: Json) -> MissedNode:
+    return MissedNode(
+        node=_text(row, "node"),
+        pattern=_text(row, "pattern"),
+        reason=_text(row, "reason"),
+        message=_text(row, "message"),
+        help=_text(row, "help"),
+        matched=_number(row, "matched"),
+        total=_number(row, "total"),
+        place=_text(row, "place"),
+        instead=_text(row, "instead"),
+    )
+
+
+def _read_host(row: Json) -> HostStep:
+    return HostStep(_text(row, "node"), _text(row, "op"))
+
+
+def _entry(data: Json, key: str) -> object:
+    if key not in data:
+        raise ValueError(f"key {key!r} is missing")
+    return data[key]
+
+
+def _number(data: Json, key: str) -> int:
+    value = _entry(data, key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{key!r} is {value!r}, not a whole number")
+    return value
+
+
+def _ratio(data: Json, key: str) -> float:
+    value = _entry(data, key)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"{key!r} is {value!r}, not a number")
+    return float(value)
+
+
+def _text(data: Json, key: str) -> str:
+    value = _entry(data, key)
+    if not isinstance(value, str):
+        raise ValueError(f"{key!r} is {value!r}, not text")
+    return value
+
+
+def _list(data: Json, key: str) -> Sequence[object]:
+    value = _entry(data, key)
+    if not isinstance(value, list):
+        raise ValueError(f"{key!r} is no list")
+    return cast("list[object]", value)
+
+
+def _counts(data: Json, key: str) -> dict[str, int]:
+    value = _entry(data, key)
+    if not isinstance(value, dict):
+        raise ValueError(f"{key!r} is no table of counts")
+    counts = cast("dict[str, object]", value)
+    return {name: _number(counts, name) for name in counts}
+
+
+Row = TypeVar("Row")
+
+
+def _rows(data: Json, key: str, read: Callable[[Json], Row]) -> tuple[Row, ...]:
+    rows: list[Row] = []
+    for number, row in enumerate(_list(data, key)):
+        if not isinstance(row, dict):
+            raise ValueError(f"row {number} of {key!r} is no table")
+        try:
+            rows.append(read(cast("dict[str, object]", row)))
+        except ValueError as error:
+            raise ValueError(f"row {number} of {key!r}: {error}") from error
+    return tuple(rows)
