@@ -20,11 +20,10 @@ class Call:
     right: Dim
 
     def __str__(self) -> str:
-        if self.function == "floordiv":
-            return f"({self.left})//({self.right})"
-        if self.function == "mod":
-            return f"({self.left})%({self.right})"
-        return f"{self.function}({self.left}, {self.right})"
+        sign = {"floordiv": "//", "mod": "%"}.get(self.function)
+        if sign is None:
+            return f"{self.function}({self.left}, {self.right})"
+        return f"({_operand(self.left)}{sign}{_operand(self.right)})"
 
 
 Atom = str | Call
@@ -191,6 +190,11 @@ def parse_dim(text: str) -> Dim:
         return _read(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise ValueError(f"{text!r} is no extent") from error
+
+
+def _operand(dim: Dim) -> str:
+    text = str(dim)
+    return text if text.isalnum() else f"({text})"
 
 
 def _terms(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
