@@ -1,0 +1,1 @@
+"""What the commands do, without printing: verification, checks, generated inputs."""

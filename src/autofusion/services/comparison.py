@@ -1,0 +1,109 @@
+"""Comparison of one tensor with the oracle and with a float64 evaluation, slice by slice along its channel axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from autofusion.report.verification import Comparison
+
+FLOORS = {"float32": 1e-5, "float64": 1e-12, "float16": 2e-3, "bfloat16": 1.6e-2}
+"""Error, relative to a slice's scale, that every computation in a type is allowed."""
+
+MARGIN = 2.0
+"""How many times the oracle's own error against float64 is allowed."""
+
+SMALL_SLICE = 64
+"""Slices of fewer elements are judged by the error and the scale of the whole tensor: their own say little."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Under which generated input a comparison was made."""
+
+    seed: int
+    dims: Mapping[str, int]
+
+
+def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.ndarray, case: Case) -> Comparison:
+    """Judge `ours`, the result under test.
+
+    `oracle` is the unfused model's result in its own precision, `exact` the same in float64.
+    Floats: for every slice along axis 1 (rank 4 and more) or the last axis, maximum and RMS error against
+    `exact` stay within max(floor of the type * scale of the slice, MARGIN * error of the oracle).
+    All other types, and the places of NaN and infinities, must be equal to the oracle's.
+    """
+    if ours.shape != oracle.shape:
+        return _judged(name, ours, case, reason=f"shape is {ours.shape}, expected {oracle.shape}")
+    if ours.dtype != oracle.dtype:
+        return _judged(name, ours, case, reason=f"type is {ours.dtype}, expected {oracle.dtype}")
+    if str(ours.dtype) not in FLOORS:
+        wrong = int(np.count_nonzero(ours != oracle))
+        return _judged(name, ours, case, reason=f"{wrong} of {ours.size} elements differ" if wrong else "")
+    wide, expected = ours.astype(np.float64), oracle.astype(np.float64)
+    regular = np.isfinite(expected)
+    if not np.array_equal(np.where(regular, 0.0, expected), np.where(np.isfinite(wide), 0.0, wide), equal_nan=True):
+        return _judged(name, ours, case, reason="NaN or infinity where the unfused model has none, or the reverse")
+    if not ours.size:
+        return _judged(name, ours, case)
+    return _compare_floats(name, ours, wide, expected, np.asarray(exact, np.float64), regular, case)
+
+
+def _compare_floats(
+    name: str,
+    ours: np.ndarray,
+    wide: np.ndarray,
+    expected: np.ndarray,
+    exact: np.ndarray,
+    regular: np.ndarray,
+    case: Case,
+) -> Comparison:
+    both = regular & np.isfinite(exact)
+    error = _slices(np.where(both, np.abs(wide - exact), 0.0))
+    own = _slices(np.where(both, np.abs(expected - exact), 0.0))
+    size = _slices(np.where(both, np.abs(exact), 0.0))
+    scale, own_max, own_rms = size.max(axis=1), own.max(axis=1), _rms(own, axis=1)
+    if size.shape[1] < SMALL_SLICE:
+        scale = np.maximum(scale, _rms(size))
+        own_max, own_rms = np.full_like(own_max, own.max()), np.full_like(own_rms, _rms(own))
+    floor = FLOORS[str(ours.dtype)] * scale
+    limits = np.maximum(floor, MARGIN * own_max), np.maximum(floor, MARGIN * own_rms)
+    errors = error.max(axis=1), _rms(error, axis=1)
+    strain = np.maximum(*(_ratio(found, limit) for found, limit in zip(errors, limits, strict=True)))
+    worst = int(strain.argmax())
+    by_rms = _ratio(errors[1], limits[1])[worst] == strain[worst]
+    unit = scale[worst] or 1.0
+    return Comparison(
+        name,
+        str(ours.dtype),
+        ours.shape,
+        case.seed,
+        case.dims,
+        max_difference=float(np.abs(np.where(regular, wide - expected, 0.0)).max()),
+        error=float(errors[by_rms][worst] / unit),
+        allowed=float(limits[by_rms][worst] / unit),
+        where=f"channel {worst}" if len(strain) > 1 else "",
+    )
+
+
+def _slices(array: np.ndarray) -> np.ndarray:
+    """The array as [slice, element]; a scalar is one slice."""
+    if array.ndim == 0:
+        return array.reshape(1, 1)
+    axis = 1 if array.ndim >= 4 else array.ndim - 1
+    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+
+
+def _rms(array: np.ndarray, axis: int | None = None) -> np.ndarray:
+    return np.sqrt(np.mean(np.square(array), axis=axis))
+
+
+def _ratio(error: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """error / limit, where 0 / 0 is fine and anything else over 0 is not."""
+    return np.where(error == 0, 0.0, error / np.where(limit == 0, np.finfo(np.float64).tiny, limit))
+
+
+def _judged(name: str, ours: np.ndarray, case: Case, reason: str = "") -> Comparison:
+    return Comparison(name, str(ours.dtype), ours.shape, case.seed, case.dims, 0.0, 0.0, 0.0, reason=reason)
