@@ -14,7 +14,7 @@ SHAPES = [(2, 8, 13, 11), (1, 1000), (3, 17, 96), (257,), ()]
 def tensors(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """A float64 truth and a float32 result with the rounding errors of a deep network."""
     rng = np.random.default_rng(7)
-    exact = rng.standard_normal(shape)
+    exact = rng.standard_normal(shape) + 0.1
     return exact, (exact + rng.standard_normal(shape) * 3e-7).astype(np.float32)
 
 
@@ -40,7 +40,7 @@ def test_one_percent_on_one_channel_fails(shape: tuple[int, ...], axis: int, cha
     result = compare_tensor("y", ours, oracle, exact, CASE)
     assert not result.ok
     assert result.where == f"channel {channel}"
-    assert result.error > 100 * result.allowed
+    assert result.error > 5 * result.allowed
 
 
 def test_small_channel_is_judged_by_its_own_scale() -> None:
