@@ -1,0 +1,96 @@
+"""The fusion report as the text that `GE_GRAPH_FUSION_LOG=1` prints: every line begins with `[GE]`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
+
+SHOWN_MISSES = 8
+SHOWN_NODES = 3
+
+
+def render_text(report: FusionReport) -> str:
+    """The whole report, with a final line break.
+
+    The pattern blocks and the three totals come first; host steps and near misses follow only where
+    there are any.
+    """
+    lines = ["Graph Fusion Report:", "======================"]
+    for row in report.patterns:
+        if row.matched:
+            lines += [*_pattern_lines(row, report), ""]
+    lines += [
+        f"Total operators before fusion: {report.operators_before}",
+        f"Total operators after fusion: {report.operators_after}",
+        f"Overall speedup: {report.estimated_speedup:.2f}x",
+    ]
+    if report.host:
+        lines += ["", *_host_lines(report.host)]
+    if report.misses:
+        lines += ["", *_miss_lines(report.misses)]
+    return "".join(f"[GE] {line}".rstrip() + "\n" for line in lines)
+
+
+def summarize(report: FusionReport) -> str:
+    """The report in one line, without a line break."""
+    applied = sum(row.matched for row in report.patterns)
+    parts = [
+        f"fused {applied} times by {sum(row.matched > 0 for row in report.patterns)} patterns",
+        f"operators {report.operators_before} -> {report.operators_after}",
+        f"estimated speedup {report.estimated_speedup:.2f}x",
+    ]
+    if report.host:
+        parts.append(f"host steps {report.host_steps}")
+    if report.misses:
+        parts.append(f"not fused {len(report.misses)}")
+    return ", ".join(parts)
+
+
+def _pattern_lines(row: PatternCount, report: FusionReport) -> Iterator[str]:
+    yield f"Pattern: {row.name}"
+    yield f"  Matched: {row.matched} times{_inside(row, report)}"
+    yield f"  Fused into: {row.fused_op}"
+    yield f"  Estimated speedup: {row.estimated_speedup:.2f}x"
+    if row.measured_speedup is not None:
+        yield f"  Measured speedup: {row.measured_speedup:.2f}x"
+
+
+def _inside(row: PatternCount, report: FusionReport) -> str:
+    if not row.inside:
+        return ""
+    outer = Counter(node.inside for node in report.fused if node.inside and node.pattern == row.name)
+    places = ", ".join(f"{count} inside {name}" for name, count in sorted(outer.items()))
+    return f" ({places or f'{row.inside} inside others'})"
+
+
+def _host_lines(host: tuple[HostStep, ...]) -> Iterator[str]:
+    yield f"Host steps (no native kernel, run by the ONNX reference implementation): {len(host)}"
+    nodes: dict[str, list[str]] = {}
+    for step in host:
+        nodes.setdefault(step.op, []).append(step.node)
+    for op, names in sorted(nodes.items()):
+        yield f"  {op}: {len(names)} ({_some(names)})"
+
+
+def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:
+    yield f"Not fused: {len(misses)}"
+    groups: dict[tuple[str, str], list[MissedNode]] = {}
+    for miss in misses:
+        groups.setdefault((miss.pattern, miss.reason), []).append(miss)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    for (pattern, reason), group in ordered[:SHOWN_MISSES]:
+        first = group[0]
+        yield f"  {pattern}: {len(group)} x {reason} ({_some([miss.node for miss in group])})"
+        yield f"    {first.node}: {first.message}" + (f"; fused as {first.instead}" if first.instead else "")
+        if first.help:
+            yield f"    help: {first.help}"
+    if len(ordered) < len(misses):
+        yield "  Every one with its reason: autofusion report ARTIFACT --format json"
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - SHOWN_NODES
+    shown = ", ".join(names[:SHOWN_NODES])
+    return f"{shown}, {rest} more" if rest > 0 else shown
