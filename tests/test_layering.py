@@ -72,7 +72,7 @@ PACKAGES = {
     "artifact": allow("numpy", "onnx"),
     "runtime": allow("numpy"),
     "compiler": allow("numpy"),
-    "services": allow("numpy", "onnx"),
+    "services": allow("numpy", "onnx onnxruntime"),
     "compat": allow("numpy"),
     "cli": allow("numpy click", "rich"),
     "__init__": allow(""),
