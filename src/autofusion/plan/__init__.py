@@ -2,7 +2,7 @@
 
 from autofusion.plan.kernels import ACTIVATIONS, KERNELS, Kernel
 from autofusion.plan.records import Buffer, Layout, Plan, Role, Setting, Size, Step, Tensor
-from autofusion.plan.sizes import evaluate_shape, evaluate_size
+from autofusion.plan.sizes import evaluate_shape, evaluate_size, size_symbols
 
 __all__ = [
     "ACTIVATIONS",
@@ -18,4 +18,5 @@ __all__ = [
     "Tensor",
     "evaluate_shape",
     "evaluate_size",
+    "size_symbols",
 ]

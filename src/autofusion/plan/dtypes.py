@@ -34,14 +34,8 @@ STORAGE: Mapping[str, np.dtype[Any]] = {
 }
 """The numpy type whose bytes hold one element; four-bit integers take a byte each, strings are Python objects."""
 
-EXTENSIONS: Mapping[str, str] = {
-    "bfloat16": "bfloat16",
-    "float8e4m3fn": "float8_e4m3fn",
-    "float8e5m2": "float8_e5m2",
-    "int4": "int4",
-    "uint4": "uint4",
-}
-"""Element types that numpy lacks, and what the package ml_dtypes calls them."""
+EXTENSIONS = frozenset({"bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"})
+"""Element types that numpy itself lacks; arrays of them have the types of the package ml_dtypes."""
 
 
 def storage_type(dtype: str) -> np.dtype[Any]:
@@ -50,20 +44,6 @@ def storage_type(dtype: str) -> np.dtype[Any]:
     if storage is None:
         raise ValueError(f"{dtype!r} is no element type")
     return storage
-
-
-def array_type(dtype: str) -> np.dtype[Any]:
-    """The numpy type in which arrays of type `dtype` are computed with and handed out.
-
-    That is the storage type, but for the types of `EXTENSIONS`, which ml_dtypes defines; raises
-    ModuleNotFoundError where such a type is asked for and ml_dtypes is not installed.
-    """
-    extension = EXTENSIONS.get(dtype)
-    if extension is None:
-        return storage_type(dtype)
-    import ml_dtypes
-
-    return np.dtype(getattr(ml_dtypes, extension))
 
 
 def encode_strings(array: np.ndarray) -> bytes:

@@ -27,6 +27,33 @@ def evaluate_shape(shape: tuple[Size, ...], dims: Mapping[str, int]) -> tuple[in
     return tuple(evaluate_size(size, dims) for size in shape)
 
 
+def size_symbols(size: Size) -> frozenset[str]:
+    """Names of the symbols that `size` depends on; raises ValueError for a text that is no size."""
+    if isinstance(size, int):
+        return frozenset()
+    try:
+        tree = ast.parse(size, mode="eval").body
+        return frozenset(_names(tree))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{size!r:.80} is no size") from error
+
+
+def _names(node: ast.expr) -> set[str]:
+    match node:
+        case ast.Constant(value=int()):
+            return set()
+        case ast.Name(id=name):
+            return {name}
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _names(operand)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv() | ast.Mod(), right=right):
+            return _names(left) | _names(right)
+        case ast.Call(func=ast.Name(id="min" | "max"), args=[left, right], keywords=[]):
+            return _names(left) | _names(right)
+        case _:
+            raise ValueError(f"{ast.unparse(node)!r:.80} is no size")
+
+
 def _evaluate(node: ast.expr, dims: Mapping[str, int]) -> int:
     match node:
         case ast.Constant(value=int() as number):

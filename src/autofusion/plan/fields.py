@@ -1,0 +1,99 @@
+"""Canonical JSON, and typed access to the fields of JSON objects that may be damaged."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeVar, cast
+
+from autofusion.plan.records import Size
+
+T = TypeVar("T")
+
+
+def format_json(value: object) -> str:
+    """Canonical JSON: ASCII, sorted keys, no spaces; raises ValueError for infinite numbers and NaN."""
+    return json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def parse_json(text: str | bytes) -> object:
+    """The value of a JSON text; raises ValueError also for a key that occurs twice and for nesting past all reason."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+class Fields:
+    """The fields of one JSON object; `place` says where it stands.
+
+    Raises ValueError, naming the place, where `value` is no object or its keys are not exactly
+    `names`; the verbs raise it where a field has another type than they read.
+    """
+
+    def __init__(self, place: str, value: object, names: tuple[str, ...]) -> None:
+        self.place = place
+        self.fields = cast(dict[str, object], _expect(dict, value, place))
+        if set(names) != set(self.fields):
+            wrong = ", ".join(sorted(set(names) ^ set(self.fields)))
+            raise ValueError(f"{place} lacks or should not have: {wrong:.200}")
+
+    def text(self, name: str) -> str:
+        """A string."""
+        return _expect(str, self.fields[name], f"{self.place}.{name}")
+
+    def optional_text(self, name: str) -> str | None:
+        """A string or null."""
+        return None if self.fields[name] is None else self.text(name)
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of the strings `choices`."""
+        text = self.text(name)
+        if text not in choices:
+            raise ValueError(f"{self.place}.{name} is {text!r:.40}, not one of {', '.join(choices)}")
+        return text
+
+    def number(self, name: str) -> int:
+        """An integer."""
+        return _expect(int, self.fields[name], f"{self.place}.{name}")
+
+    def optional_number(self, name: str) -> int | None:
+        """An integer or null."""
+        return None if self.fields[name] is None else self.number(name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        return tuple(_expect(str, item, f"{self.place}.{name}") for item in self.items(name))
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """A list of integers."""
+        return tuple(_expect(int, item, f"{self.place}.{name}") for item in self.items(name))
+
+    def sizes(self, name: str) -> tuple[Size, ...]:
+        """A list of extents: integers and size texts."""
+        return tuple(item if isinstance(item, str) else _expect(int, item, f"{self.place}.{name}") for item in self.items(name))
+
+    def object(self, name: str) -> dict[str, object]:
+        """An object with any keys."""
+        return cast(dict[str, object], _expect(dict, self.fields[name], f"{self.place}.{name}"))
+
+    def items(self, name: str) -> list[object]:
+        """A list of anything."""
+        return cast(list[object], _expect(list, self.fields[name], f"{self.place}.{name}"))
+
+    def records(self, name: str, names: tuple[str, ...]) -> list[Fields]:
+        """A list of objects that have exactly the keys `names`."""
+        return [Fields(f"{self.place}.{name}[{index}]", item, names) for index, item in enumerate(self.items(name))]
+
+
+def _expect(kind: type[T], value: object, place: str) -> T:
+    # bool is an int to isinstance, and no extent.
+    if type(value) is not kind:
+        raise ValueError(f"{place} is {value!r:.40}, not of type {kind.__name__}")
+    return cast(T, value)
+
+
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("a key occurs twice in one object")
+    return record
