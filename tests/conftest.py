@@ -1,4 +1,4 @@
-"""Fixtures of all tests: golden files."""
+"""Options and fixtures of all tests: golden files, the zoo."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ CheckGolden = Callable[[str, str], None]
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what the tests produced into tests/golden/")
+    parser.addoption("--zoo", metavar="FOLDER", help="a folder of skeletons that tests/test_zoo.py runs beside its own")
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""Real exported models from ONNX file to verified native artifact.
+
+`--zoo FOLDER` adds all skeletons of another folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from autofusion.services.verify import verify_artifact
+
+import autofusion
+from zoo.builder import SKELETONS, build_model, list_names, make_inputs
+
+# Of the largest output value: how far native results may lie from ONNX Runtime's, both float32.
+TOLERANCE = 1e-4
+
+# Architectures, by the beginning of a model's name, that run without a host step.
+NATIVE = ("testmodel", "resnet", "mobilenet_v2")
+
+# Fusions that a model must show, by display name, and the number of operators before.
+EXPECTED: dict[str, tuple[dict[str, int], int]] = {
+    "resnet50_ts17_bn": ({"Conv+BN+ReLU": 33, "Conv+BN+Add+ReLU": 16, "Conv+BN": 4}, 175),
+    "testmodel_ts17_bn": ({"Conv+BN+ReLU": 3}, 12),
+}
+
+# Extents of symbolic dimensions that are run beside the defaults.
+OTHER_DIMS: dict[str, dict[str, int]] = {
+    "resnet18_dyn20": {"batch": 3},
+    "bert_base_ts17": {"batch": 2, "seq": 7},
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One model of the zoo, on disk and compiled."""
+
+    name: str
+    folder: Path
+    model: Path
+    artifact: Path
+    report: dict[str, Any]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "compiled" not in metafunc.fixturenames:
+        return
+    folders = dict.fromkeys([SKELETONS, *([Path(more)] if (more := metafunc.config.getoption("--zoo")) else [])])
+    models = {name: folder for folder in folders for name in list_names(folder)}
+    metafunc.parametrize("compiled", models.items(), ids=models.keys(), indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiled]:
+    name, folder = request.param
+    scratch = tmp_path_factory.mktemp(name)
+    model = scratch / f"{name}.onnx"
+    onnx.save(build_model(name, folder), model)
+    artifact = scratch / f"{name}.om"
+    autofusion.compile(model, artifact)
+    yield Compiled(name, folder, model, artifact, json.loads((scratch / f"{name}.fusion.json").read_text("utf-8")))
+    # Weights are large: what has been tested need not stay until the run ends.
+    for path in scratch.iterdir():
+        path.unlink()
+
+
+def test_report_counts_fusions(compiled: Compiled) -> None:
+    report = compiled.report
+    patterns, before = EXPECTED.get(compiled.name, ({}, report["operators_before"]))
+    matched = {row["name"]: row["matched"] for row in report["patterns"]}
+    assert patterns == {name: matched.get(name) for name in patterns}
+    assert report["operators_before"] == before
+    assert report["operators_after"] < report["operators_before"]
+
+
+def test_host_steps_only_where_kernels_are_missing(compiled: Compiled) -> None:
+    if compiled.name.startswith(NATIVE):
+        assert compiled.report["host"] == []
+
+
+def test_verifies(compiled: Compiled) -> None:
+    report = verify_artifact(compiled.model, compiled.artifact)
+    assert report.ok, report
+
+
+def test_agrees_with_onnxruntime(compiled: Compiled) -> None:
+    settings = onnxruntime.SessionOptions()
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    oracle = onnxruntime.InferenceSession(str(compiled.model), settings, providers=["CPUExecutionProvider"])
+    session = autofusion.load(compiled.artifact)
+    for seed, dims in enumerate([{}, OTHER_DIMS.get(compiled.name, {})]):
+        feeds = make_inputs(compiled.name, seed, dims, compiled.folder)
+        results = session.run(feeds)
+        for output, expected in zip(oracle.get_outputs(), oracle.run(None, feeds), strict=True):
+            limit = TOLERANCE * float(np.abs(expected).max())
+            np.testing.assert_allclose(results[output.name], expected, rtol=0, atol=limit)
