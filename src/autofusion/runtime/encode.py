@@ -1,0 +1,313 @@
+"""One plan step, with its shapes and places bound, as the fixed-size record that the C executor walks.
+
+The fields of each kernel are those of `csrc/record.h`, in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError
+from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
+from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
+from autofusion.runtime.records import (
+    BINARY_OPERATORS,
+    DEPTH_BLOCK,
+    GATHER_CHANNELS,
+    KERNEL_CODES,
+    MAX_AXES,
+    MAX_BATCH_AXES,
+    NOWHERE,
+    OPERANDS,
+    PANEL,
+    RECORD,
+    ROW_BLOCK,
+    UNARY_OPERATORS,
+    Place,
+)
+
+_Fields = tuple[list[int], list[float]]
+
+
+def encode_plan(
+    plan: Plan, shapes: Mapping[str, Shape], places: Mapping[str, Place], scratch: Place = NOWHERE
+) -> np.ndarray:
+    """The records of all steps in order: an array of `RECORD`, one element per step.
+
+    Args:
+        plan: A native plan.
+        shapes: The shape of every buffer of a native step, in the model's order of axes.
+        places: The place of every such buffer; an alias has the place of the buffer that it names.
+        scratch: Memory in the arena that no buffer uses, of at least `scratch_bytes(plan, shapes, threads)`.
+
+    Raises:
+        ArtifactError: A step is not one that the kernel table allows.
+    """
+    records = np.zeros(len(plan.steps), RECORD)
+    for index, step in enumerate(plan.steps):
+        records[index] = encode_step(step, plan.buffers, shapes, places, scratch)
+    return records
+
+
+def encode_step(
+    step: Step,
+    buffers: Mapping[str, Buffer],
+    shapes: Mapping[str, Shape],
+    places: Mapping[str, Place],
+    scratch: Place = NOWHERE,
+) -> np.ndarray:
+    """The record of one step, an array of `RECORD` and rank 0; empty for `extents` and `host` steps.
+
+    Raises ArtifactError where the step is not one that the kernel table allows.
+    """
+    record = np.zeros((), RECORD)
+    if step.kernel not in KERNEL_CODES:
+        return record
+    try:
+        _check_types(step, buffers)
+        ints, floats = _ENCODERS[step.kernel](BoundStep(step, buffers, shapes))
+        names = (step.outputs[0], *step.inputs)
+        operands = [places[name] if name else NOWHERE for name in names]
+        operands += [NOWHERE] * (OPERANDS - 1 - len(operands))
+        operands.append(scratch if step.kernel in _SCRATCH else NOWHERE)
+        record["kernel"] = KERNEL_CODES[step.kernel]
+        record["operands"] = [(place.space, place.slot, place.offset, place.bytes) for place in operands]
+        record["ints"][: len(ints)] = ints
+        record["floats"] = floats
+    except (ValueError, IndexError, KeyError, OverflowError) as error:
+        raise _refuse(step, error) from error
+    return record
+
+
+def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
+    """Bytes of scratch memory that the plan's steps need, which run one at a time; 0 where none needs any.
+
+    The memory holds one slice per thread and lies in the arena, at a multiple of 64 bytes.
+    Raises ArtifactError like `encode_plan`.
+    """
+    largest = 0
+    for step in plan.steps:
+        measure = _SCRATCH.get(step.kernel)
+        if measure is None:
+            continue
+        try:
+            largest = max(largest, measure(BoundStep(step, plan.buffers, shapes)))
+        except (ValueError, IndexError, KeyError) as error:
+            raise _refuse(step, error) from error
+    return largest * threads
+
+
+def _refuse(step: Step, error: Exception) -> ArtifactError:
+    reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+    return ArtifactError(
+        Diagnostic(
+            "AF524",
+            f"step {step.node!r} is no valid {step.kernel} step: {reason}",
+            help="compile the model again with this version",
+        )
+    )
+
+
+def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
+    types = {buffers[name].dtype for name in (*step.inputs, *step.outputs) if name}
+    if len(types) != 1 or (step.kernel != "copy" and types != {"float"}):
+        raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
+
+
+def _floats(bound: BoundStep, scale: float = 1.0) -> list[float]:
+    return [scale, bound.number("alpha"), bound.number("beta"), 0.0]
+
+
+def _encode_conv(bound: BoundStep) -> _Fields:
+    x, y = bound.operand(0), bound.result
+    axes = len(bound.shape(x)) - 2
+    residual = bound.operand(3)
+    if bound.shape(x)[0] != bound.shape(y)[0] or (residual and bound.shape(residual) != bound.shape(y)):
+        raise ValueError("its operands and its result do not fit")
+    ints = [
+        bound.shape(x)[0],
+        bound.integer("group"),
+        bound.shape(x)[1],
+        bound.shape(y)[1],
+        *_window(bound, x, y, bound.integers("kernel", axes)),
+        bound.pitch(x),
+        bound.pitch(y),
+        bound.pitch(residual) if residual else 0,
+        bound.code("activation", ACTIVATIONS),
+    ]
+    return ints, _floats(bound)
+
+
+def _encode_pool(bound: BoundStep) -> _Fields:
+    x, y = bound.operand(0), bound.result
+    shape = bound.shape(x)
+    axes = len(shape) - 2
+    if shape[:2] != bound.shape(y)[:2]:
+        raise ValueError("its operand and its result do not fit")
+    if bound.integer("is_global"):
+        window = [*_three(shape[2:], 1), 1, 1, 1, *_three(shape[2:], 1), 1, 1, 1, *[0] * 6, 1, 1, 1]
+    else:
+        window = _window(bound, x, y, bound.integers("kernel", axes))
+    ints = [
+        shape[0],
+        shape[1],
+        *window,
+        bound.pitch(x),
+        bound.pitch(y),
+        bound.code("kind", ("max", "average")),
+        0 if bound.integer("is_global") else bound.integer("include_pad"),
+    ]
+    return ints, _floats(bound)
+
+
+def _window(bound: BoundStep, x: str, y: str, kernel: Shape) -> list[int]:
+    """Image, result, kernel, strides, pads and dilations, with 1 for the axes that are not there."""
+    axes = len(kernel)
+    pads = bound.integers("pads", 2 * axes)
+    return [
+        *_three(bound.shape(x)[2:], 1),
+        *_three(bound.shape(y)[2:], 1),
+        *_three(kernel, 1),
+        *_three(bound.integers("strides", axes), 1),
+        *_three(pads[:axes], 0),
+        *_three(pads[axes:], 0),
+        *_three(bound.integers("dilations", axes), 1),
+    ]
+
+
+def _three(extents: Sequence[int], filler: int) -> list[int]:
+    if not 1 <= len(extents) <= 3:
+        raise ValueError(f"it has {len(extents)} spatial axes, not 1 to 3")
+    return [filler] * (3 - len(extents)) + list(extents)
+
+
+def _encode_matmul(bound: BoundStep) -> _Fields:
+    a, b, y = bound.operand(0), bound.operand(1), bound.result
+    trans_a, trans_b, packed = bound.integer("trans_a"), bound.integer("trans_b"), bound.integer("packed")
+    batch_a, rows, depth = _split_matrix(bound.shape(a), trans_a)
+    extents, height, columns = _split_matrix(bound.shape(y), 0)
+    batch_b, *inner = ((), depth, columns) if packed else _split_matrix(bound.shape(b), trans_b)
+    if height != rows or inner != [depth, columns]:
+        raise ValueError(f"its shapes {bound.shape(a)}, {bound.shape(b)} and {bound.shape(y)} do not fit")
+    strides_a = broadcast_strides(batch_a, row_major_strides(batch_a, rows * depth), extents)
+    strides_b = broadcast_strides(batch_b, row_major_strides(batch_b, depth * columns), extents)
+    batch = merge_axes(zip(extents, strides_a, strides_b, strict=True))
+    # Matrices of a that lie one after the other and share b are one tall matrix.
+    if not trans_a and batch and batch[-1][1:] == (rows * depth, 0):
+        rows *= batch.pop()[0]
+    ints = [*_fill_axes(batch, MAX_BATCH_AXES, 2), rows, depth, columns, trans_a, trans_b, packed]
+    return [*ints, bound.code("activation", ACTIVATIONS)], _floats(bound, bound.number("scale"))
+
+
+def _split_matrix(shape: Shape, transposed: int) -> tuple[Shape, int, int]:
+    """Batch axes, rows and columns of a stack of matrices."""
+    if len(shape) < 2:
+        raise ValueError(f"a matrix has shape {list(shape)}")
+    rows, columns = shape[-2:]
+    return (shape[:-2], columns, rows) if transposed else (shape[:-2], rows, columns)
+
+
+def _fill_axes(axes: list[tuple[int, ...]], count: int, operands: int) -> list[int]:
+    """Extents and then the strides of each operand along `count` axes, the leading ones of extent 1."""
+    if len(axes) > count:
+        raise ValueError(f"it iterates over {len(axes)} axes, more than {count}")
+    filled = [(1, *[0] * operands)] * (count - len(axes)) + axes
+    return [value for column in zip(*filled, strict=True) for value in column]
+
+
+def _encode_affine(bound: BoundStep) -> _Fields:
+    return [*_read_rows(bound), bound.code("activation", ACTIVATIONS)], _floats(bound)
+
+
+def _encode_unary(bound: BoundStep) -> _Fields:
+    x, y = bound.operand(0), bound.result
+    if bound.buffers[x].layout == "plain" == bound.buffers[y].layout:
+        total = math.prod(bound.shape(x))
+        rows = [1, total, total, total]
+    else:
+        rows = _read_rows(bound)
+    return [*rows, bound.code("op", UNARY_OPERATORS)], _floats(bound)
+
+
+def _read_rows(bound: BoundStep) -> list[int]:
+    """Number of pixels, channels, and the pitches of operand and result, which have one shape and layout."""
+    x, y = bound.operand(0), bound.result
+    shape = bound.shape(x)
+    if shape != bound.shape(y) or bound.buffers[x].layout != bound.buffers[y].layout:
+        raise ValueError("its operand and its result differ in shape or layout")
+    return [math.prod(shape[:1] + shape[2:]), shape[1], bound.pitch(x), bound.pitch(y)]
+
+
+def _encode_binary(bound: BoundStep) -> _Fields:
+    names = (bound.operand(0), bound.operand(1), bound.result)
+    extents = bound.shape(names[2])
+    rank = len(extents)
+    order = list(range(rank))
+    if bound.buffers[names[2]].layout == "nhwc":
+        order = [0, *range(2, rank), 1]
+    strides = [broadcast_strides(bound.shape(name), bound.strides(name), extents) for name in names]
+    axes = merge_axes((extents[axis], *(stride[axis] for stride in strides)) for axis in order)
+    return [
+        *_fill_axes(axes, MAX_AXES, 3),
+        bound.code("op", BINARY_OPERATORS),
+        bound.code("activation", ACTIVATIONS),
+    ], _floats(bound)
+
+
+def _encode_relayout(bound: BoundStep) -> _Fields:
+    x, y = bound.operand(0), bound.result
+    shape = bound.shape(x)
+    if shape != bound.shape(y) or len(shape) < 3:
+        raise ValueError(f"it takes shape {list(shape)} to {list(bound.shape(y))}; both must be one of at least 3 axes")
+    strides = [bound.strides(name) for name in (x, y)]
+    ints = [shape[0], shape[1], math.prod(shape[2:])]
+    for stride in strides:
+        ints += [stride[0], stride[1], stride[-1]]
+    return ints, _floats(bound)
+
+
+def _encode_copy(bound: BoundStep) -> _Fields:
+    return [], _floats(bound)
+
+
+def _measure_conv(bound: BoundStep) -> int:
+    """Row pointers, a row of zeros and gathered rows of one thread (`af_conv_scratch`)."""
+    channels = bound.shape(bound.operand(0))[1]
+    filters, group = bound.shape(bound.result)[1], bound.integer("group")
+    taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
+    if group < 1 or channels == group == filters:
+        return 0
+    depth = channels // group
+    gathered = depth < GATHER_CHANNELS and taps > 1
+    return (
+        _round_up(8 * ROW_BLOCK * taps)
+        + _round_up(4 * channels)
+        + (_round_up(4 * ROW_BLOCK * depth * taps) if gathered else 0)
+    )
+
+
+def _measure_matmul(bound: BoundStep) -> int:
+    """Row pointers, one packed panel and transposed rows of one thread (`af_matmul_scratch`)."""
+    return _round_up(8 * ROW_BLOCK) + 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK
+
+
+def _round_up(size: int) -> int:
+    return -(-size // 64) * 64
+
+
+_ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
+    "conv": _encode_conv,
+    "matmul": _encode_matmul,
+    "pool": _encode_pool,
+    "affine": _encode_affine,
+    "unary": _encode_unary,
+    "binary": _encode_binary,
+    "relayout": _encode_relayout,
+    "copy": _encode_copy,
+}
+
+_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"conv": _measure_conv, "matmul": _measure_matmul}

@@ -1,0 +1,83 @@
+"""Layout of the records that Python hands to the C executor; its counterpart is `csrc/record.h`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from autofusion.plan import ACTIVATIONS
+
+
+class Space(IntEnum):
+    """The memory that a place lies in."""
+
+    NONE = 0
+    ARENA = 1
+    WEIGHTS = 2
+    BINDING = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a buffer lies: byte `offset` and extent within a space; `slot` is the number of the binding."""
+
+    space: Space
+    offset: int
+    bytes: int
+    slot: int = 0
+
+
+NOWHERE = Place(Space.NONE, 0, 0)
+
+OPERANDS = 6
+"""Operands of a record: the result, up to four operands in the kernel's order, and last the scratch memory."""
+
+INTS = 41
+FLOATS = 4
+
+OPERAND = np.dtype([("space", "<i4"), ("slot", "<i4"), ("offset", "<i8"), ("bytes", "<i8")])
+RECORD = np.dtype(
+    [
+        ("kernel", "<i4"),
+        ("reserved", "<i4"),
+        ("operands", OPERAND, (OPERANDS,)),
+        ("ints", "<i8", (INTS,)),
+        ("floats", "<f8", (FLOATS,)),
+    ]
+)
+
+KERNEL_CODES: Mapping[str, int] = {
+    "conv": 1,
+    "matmul": 2,
+    "pool": 3,
+    "affine": 4,
+    "unary": 5,
+    "binary": 6,
+    "relayout": 7,
+    "copy": 8,
+}
+"""Kernels that the C library runs; every other step has an empty record, which it passes over."""
+
+UNARY_OPERATORS = (*ACTIVATIONS, "Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf")
+BINARY_OPERATORS = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min")
+
+MAX_AXES = 8
+"""Axes that a binary step may iterate over after merging."""
+
+MAX_BATCH_AXES = 6
+"""Batch axes of a matrix product after merging."""
+
+ROW_BLOCK = 144
+"""Rows of the left matrix that a product works on at a time (AF_ROW_BLOCK)."""
+
+DEPTH_BLOCK = 256
+"""Elements of a row that a product works on at a time (AF_DEPTH_BLOCK)."""
+
+PANEL = 16
+"""Columns of a weight panel."""
+
+GATHER_CHANNELS = 8
+"""Convolutions with fewer channels per group copy the window into one row first (AF_GATHER_CHANNELS)."""
