@@ -12,7 +12,10 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class BoundStep:
-    """A step of an untrusted plan; the readers of attributes raise ValueError where one is absent or of a wrong type."""
+    """A step of an untrusted plan.
+
+    The readers of attributes raise ValueError where one is absent or of a wrong type.
+    """
 
     step: Step
     buffers: Mapping[str, Buffer]

@@ -21,18 +21,20 @@ ABI_VERSION = 1
 """Version of the structs shared with C; a library of another version is refused."""
 
 X86_VARIANTS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
-"""Instruction sets on x86-64 by the level that `af_cpu_level` reports, from 2 up."""
+"""Instruction sets on x86-64 by the level that `af_cpu_level` reports, from `FIRST_LEVEL` up."""
+
+FIRST_LEVEL = 2
 
 ALIGNMENT = 64
 """Alignment in bytes of the arena and of the weights."""
 
 
 class _Binding(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("writable", ctypes.c_int64))
+    _fields_ = (("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("writable", ctypes.c_int64))
 
 
 class _ContextRecord(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = (
         ("steps", ctypes.c_void_p),
         ("step_count", ctypes.c_int64),
         ("arena", ctypes.c_void_p),
@@ -134,14 +136,10 @@ def load_library(folder: Path = LIBRARY_FOLDER, isa: str | None = None) -> Nativ
     not built, AF523 where it cannot be loaded or is of another version.
     """
     variants = _list_variants()
-    if isa is not None:
-        return Native(_open_library(folder, isa), isa)
-    baseline = _open_library(folder, variants[0])
-    best = variants[0]
-    if len(variants) > 1:
-        level = baseline.af_cpu_level()
-        best = variants[max(0, min(level - 2, len(variants) - 1))]
-    return Native(baseline if best == variants[0] else _open_library(folder, best), best)
+    if isa is None:
+        level = _open_library(folder, variants[0]).af_cpu_level()
+        isa = variants[min(max(level - FIRST_LEVEL, 0), len(variants) - 1)]
+    return Native(_open_library(folder, isa), isa)
 
 
 def _list_variants() -> tuple[str, ...]:
