@@ -1,4 +1,4 @@
-"""The plan: records shared by lowering and the runtime, their sizes and their memory. Imports errors and numpy alone."""
+"""The plan: records shared by lowering and the runtime, their sizes and memory. Imports errors and numpy alone."""
 
 from autofusion.plan.kernels import ACTIVATIONS, KERNELS, Kernel
 from autofusion.plan.records import Buffer, Layout, Plan, Role, Setting, Size, Step, Tensor

@@ -70,7 +70,13 @@ class Fields:
 
     def sizes(self, name: str) -> tuple[Size, ...]:
         """A list of extents: integers and size texts."""
-        return tuple(item if isinstance(item, str) else _expect(int, item, f"{self.place}.{name}") for item in self.items(name))
+        return tuple(
+            item if isinstance(item, str) else _expect(int, item, f"{self.place}.{name}") for item in self.items(name)
+        )
+
+    def optional_sizes(self, name: str) -> tuple[Size, ...] | None:
+        """A list of extents or null."""
+        return None if self.fields[name] is None else self.sizes(name)
 
     def object(self, name: str) -> dict[str, object]:
         """An object with any keys."""

@@ -89,7 +89,7 @@ def _read_buffer(fields: Fields) -> Buffer:
     return Buffer(
         name=fields.text("name"),
         dtype=fields.text("dtype"),
-        shape=None if fields.fields["shape"] is None else fields.sizes("shape"),
+        shape=fields.optional_sizes("shape"),
         role=cast(Role, fields.choice("role", ("input", "output", "constant", "inner"))),
         layout=cast(Layout, fields.choice("layout", ("plain", "nhwc"))),
         pitch=fields.optional_number("pitch"),

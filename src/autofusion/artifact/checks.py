@@ -1,0 +1,179 @@
+"""Checks of a plan that came from a file: whatever a runtime relies on, short of what depends on the dims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from autofusion.plan import KERNELS, Buffer, Plan, Size, Step, Tensor, size_symbols
+from autofusion.plan.dtypes import STRING, storage_type
+
+_MAX_EXTENT = 1 << 48
+_MAX_RANK = 64
+_MAX_SIZE_TEXT = 4096
+
+
+def check_plan(plan: Plan, weight_bytes: int) -> None:
+    """Raise ValueError, naming the buffer or step, unless `plan` hangs together over weights of `weight_bytes`.
+
+    Names are defined, and before they are used; every buffer is written once; alias chains end;
+    constants lie inside the weights; kernels, their operands and attributes are those of the kernel
+    table; every extent is a number or an expression over the plan's symbols.
+    """
+    known_sizes: set[str] = set()
+    symbols = frozenset(plan.symbols)
+    if len(symbols) != len(plan.symbols):
+        raise ValueError("a symbol occurs twice")
+    for tensor in plan.tensors:
+        _check_tensor(tensor, weight_bytes)
+    for buffer in plan.buffers.values():
+        _check_buffer(buffer, plan)
+        for size in buffer.shape or ():
+            _check_size(size, f"buffer {buffer.name!r}", symbols, known_sizes)
+    for step in plan.steps:
+        _check_step(step, plan, symbols, known_sizes)
+    _check_flow(plan)
+
+
+def _check_tensor(tensor: Tensor, weight_bytes: int) -> None:
+    place = f"tensor {tensor.name!r}"
+    storage = storage_type(tensor.dtype)
+    if any(extent < 0 for extent in tensor.shape) or len(tensor.shape) > _MAX_RANK:
+        raise ValueError(f"{place} has no possible shape")
+    if tensor.offset < 0 or tensor.offset % 64 or tensor.bytes < 0 or tensor.offset + tensor.bytes > weight_bytes:
+        raise ValueError(f"{place} does not lie inside the weights")
+    if tensor.dtype != STRING and tensor.bytes != prod(tensor.shape) * storage.itemsize:
+        raise ValueError(f"{place} has {tensor.bytes} bytes, which its shape does not fill")
+
+
+def _check_buffer(buffer: Buffer, plan: Plan) -> None:
+    place = f"buffer {buffer.name!r}"
+    storage_type(buffer.dtype)
+    if buffer.shape is not None and len(buffer.shape) > _MAX_RANK:
+        raise ValueError(f"{place} has too many axes")
+    if buffer.tensor is not None and not 0 <= buffer.tensor < len(plan.tensors):
+        raise ValueError(f"{place} names a tensor that is not there")
+    if buffer.tensor is not None and (buffer.alias is not None or buffer.role != "constant"):
+        raise ValueError(f"{place} has a tensor and is no constant")
+    if buffer.role == "constant" and buffer.tensor is None and buffer.alias is None:
+        raise ValueError(f"{place} is a constant without bytes")
+    if buffer.layout == "nhwc" and (buffer.shape is None or not 3 <= len(buffer.shape) <= 5):
+        raise ValueError(f"{place} has a rank that layout nhwc does not have")
+    if buffer.pitch is not None and (buffer.layout != "nhwc" or buffer.pitch < 1):
+        raise ValueError(f"{place} has a pitch that its layout does not have")
+    if buffer.alias is not None:
+        _check_alias(buffer, plan)
+
+
+def _check_alias(buffer: Buffer, plan: Plan) -> None:
+    seen = {buffer.name}
+    target = buffer
+    while target.alias is not None:
+        if target.alias not in plan.buffers:
+            raise ValueError(f"buffer {target.name!r} shares the bytes of {target.alias!r}, which is not there")
+        if target.alias in seen:
+            raise ValueError(f"buffer {buffer.name!r} shares its own bytes")
+        seen.add(target.alias)
+        target = plan.buffers[target.alias]
+    if buffer.shape is None or target.shape is None:
+        raise ValueError(f"buffer {buffer.name!r} shares bytes whose extent only a run can tell")
+    if target.dtype != buffer.dtype:
+        raise ValueError(f"buffer {buffer.name!r} shares the bytes of {target.name!r}, which has another type")
+    if buffer.role == "input" or (buffer.role == "constant") != (target.role == "constant"):
+        raise ValueError(f"buffer {buffer.name!r} cannot share the bytes of {target.name!r}")
+
+
+def _check_size(size: Size, place: str, symbols: frozenset[str], known: set[str]) -> None:
+    if isinstance(size, int):
+        if not 0 <= size < _MAX_EXTENT:
+            raise ValueError(f"{place} has the impossible extent {size}")
+        return
+    if size in known:
+        return
+    if len(size) > _MAX_SIZE_TEXT:
+        raise ValueError(f"{place} has an extent of {len(size)} characters")
+    unknown = size_symbols(size) - symbols
+    if unknown:
+        raise ValueError(f"{place} depends on {min(unknown)!r}, which is no symbol of the plan")
+    known.add(size)
+
+
+def _check_step(step: Step, plan: Plan, symbols: frozenset[str], known: set[str]) -> None:
+    place = f"step {step.node!r}"
+    kernel = KERNELS.get(step.kernel)
+    if kernel is None:
+        raise ValueError(f"{place} names kernel {step.kernel!r}, which does not exist")
+    strange = set(step.attributes) - set(kernel.attributes)
+    if strange:
+        raise ValueError(f"{place} has attribute {min(strange)!r}, which kernel {step.kernel} does not have")
+    for name in (*step.inputs, *step.outputs):
+        if name and name not in plan.buffers:
+            raise ValueError(f"{place} names {name!r}, which is no buffer")
+    if step.kernel == "host":
+        return
+    if len(step.inputs) > len(kernel.operands) or len(step.outputs) != 1 or not step.outputs[0]:
+        raise ValueError(f"{place} has more operands than kernel {step.kernel}")
+    for index, operand in enumerate(kernel.operands):
+        if not operand.endswith("?") and (index >= len(step.inputs) or not step.inputs[index]):
+            raise ValueError(f"{place} lacks operand {operand}")
+    if any(plan.buffers[name].shape is None for name in (*step.inputs, *step.outputs) if name):
+        raise ValueError(f"{place} works on a buffer whose shape only a run can tell")
+    if step.kernel == "extents":
+        _check_extents(step, place, symbols, known)
+
+
+def _check_extents(step: Step, place: str, symbols: frozenset[str], known: set[str]) -> None:
+    values = step.attributes.get("values")
+    if not isinstance(values, list):
+        raise ValueError(f"{place} has no values")
+    for value in values:
+        if type(value) is not int and not isinstance(value, str):
+            raise ValueError(f"{place} has a value that is no extent")
+        if isinstance(value, str):
+            _check_size(value, place, symbols, known)
+
+
+def _check_flow(plan: Plan) -> None:
+    """Every name is defined before it is read, and nothing is written twice."""
+    _check_distinct(plan.inputs, "input")
+    _check_distinct(plan.outputs, "output")
+    ready: set[str] = set()
+    for name in plan.inputs:
+        if name not in plan.buffers or plan.buffers[name].role != "input" or plan.buffers[name].shape is None:
+            raise ValueError(f"input {name!r} is no input buffer")
+        ready.add(name)
+    for buffer in plan.buffers.values():
+        if buffer.role == "input" and buffer.name not in ready:
+            raise ValueError(f"buffer {buffer.name!r} is an input that the plan does not list")
+        if buffer.tensor is not None:
+            ready.add(buffer.name)
+    for step in plan.steps:
+        _check_order(step, plan, ready)
+    for name in plan.outputs:
+        if name not in plan.buffers or _root(name, plan) not in ready:
+            raise ValueError(f"output {name!r} is not written")
+
+
+def _check_order(step: Step, plan: Plan, ready: set[str]) -> None:
+    for name in filter(None, step.inputs):
+        if _root(name, plan) not in ready:
+            raise ValueError(f"step {step.node!r} reads {name!r} before it is written")
+    for name in filter(None, step.outputs):
+        root = _root(name, plan)
+        if root in ready:
+            raise ValueError(f"step {step.node!r} writes {name!r}, which is written already")
+        ready.add(root)
+
+
+def _check_distinct(names: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"{what} {name!r} occurs twice")
+        seen.add(name)
+
+
+def _root(name: str, plan: Plan) -> str:
+    while (alias := plan.buffers[name].alias) is not None:
+        name = alias
+    return name

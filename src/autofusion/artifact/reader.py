@@ -1,0 +1,176 @@
+"""An artifact file -> its checked contents, the weights mapped into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autofusion.artifact.checks import check_plan
+from autofusion.artifact.container import ALIGNMENT, Entry, read_container
+from autofusion.artifact.digests import digest_blocks
+from autofusion.artifact.manifest import (
+    ENTRIES,
+    FORMAT,
+    GRAPH,
+    MANIFEST,
+    OLDEST,
+    PLAN,
+    REPORT,
+    WEIGHTS,
+    Manifest,
+    UnknownFormatError,
+    describe_tensors,
+    parse_manifest,
+)
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError
+from autofusion.plan import Plan
+from autofusion.plan.serial import parse_plan
+
+
+@dataclass(frozen=True, eq=False)
+class Artifact:
+    """A checked artifact.
+
+    `weights` are bytes, uint8 and read-only, that stay in the file until they are used;
+    `entries` views the bytes of every entry of the file.
+    """
+
+    path: Path
+    manifest: Manifest
+    plan: Plan
+    weights: np.ndarray
+    entries: Mapping[str, memoryview]
+
+    @property
+    def graph(self) -> bytes:
+        """The fused graph as a serialised ONNX model without weights."""
+        return bytes(self.entries[GRAPH])
+
+    @property
+    def report(self) -> str:
+        """The fusion report as JSON text."""
+        return str(self.entries[REPORT], "utf-8")
+
+
+class _DamagedError(ValueError):
+    """A finding about the file, with the code to report it under."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def read_artifact(path: str | Path, *, verify_weights: bool = True) -> Artifact:
+    """Open and check the artifact at `path`.
+
+    Structure, plan and all digests are checked; those of the weights only if `verify_weights`,
+    for they take a few milliseconds per 100 MB.
+
+    Raises:
+        ArtifactError: AF510 where the file cannot be read, AF511 where it is no artifact or a damaged one,
+            AF512 for an unknown format version, AF513 for bytes that do not fit their digest, AF514 for
+            a plan that does not hang together.
+    """
+    path = Path(path)
+    data = _map_file(path)
+    try:
+        return _check_artifact(path, data, verify_weights)
+    except _DamagedError as error:
+        raise _refuse(path, error.code, str(error)) from error
+    except UnknownFormatError as error:
+        text = f"{error}; this program reads {OLDEST}" + (f" to {FORMAT}" if FORMAT > OLDEST else "")
+        raise _refuse(path, "AF512", text, "compile the model again, or use the version that wrote it") from error
+
+
+def _map_file(path: Path) -> memoryview:
+    try:
+        with path.open("rb") as file:
+            # An empty file cannot be mapped.
+            empty = file.seek(0, 2) == 0
+            return memoryview(b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        help_text = "name an artifact that `autofusion compile` or `atc` wrote"
+        raise _refuse(path, "AF510", f"cannot be read: {reason[:1].lower() + reason[1:]}", help_text) from error
+
+
+def _check_artifact(path: Path, data: memoryview, verify_weights: bool) -> Artifact:
+    places = _read_places(data)
+    entries = {name: data[place.offset : place.offset + place.size] for name, place in places.items()}
+    if MANIFEST not in entries:
+        raise _DamagedError("AF511", f"it is a ZIP file without {MANIFEST}")
+    _check_crc(entries[MANIFEST], places[MANIFEST])
+    try:
+        manifest = parse_manifest(bytes(entries[MANIFEST]))
+    except UnknownFormatError:
+        raise
+    except ValueError as error:
+        raise _DamagedError("AF511", str(error)) from error
+    _check_entries(entries, places, manifest)
+    _check_weights(entries[WEIGHTS], places[WEIGHTS], manifest, verify_weights)
+    plan = _read_plan(entries, manifest)
+    weights = np.frombuffer(entries[WEIGHTS], np.uint8) if entries[WEIGHTS].nbytes else np.empty(0, np.uint8)
+    weights.flags.writeable = False
+    return Artifact(path, manifest, plan, weights, entries)
+
+
+def _read_places(data: memoryview) -> dict[str, Entry]:
+    try:
+        return read_container(data)
+    except ValueError as error:
+        raise _DamagedError("AF511", str(error)) from error
+
+
+def _check_entries(entries: Mapping[str, memoryview], places: Mapping[str, Entry], manifest: Manifest) -> None:
+    if set(entries) != set(ENTRIES) or set(manifest.entries) != set(ENTRIES) - {MANIFEST}:
+        raise _DamagedError("AF511", f"its entries are not {', '.join(sorted(ENTRIES))}")
+    for name, record in manifest.entries.items():
+        if entries[name].nbytes != record.bytes:
+            raise _DamagedError("AF513", f"{name} has {entries[name].nbytes} bytes, the manifest says {record.bytes}")
+        if name == WEIGHTS:
+            continue
+        _check_crc(entries[name], places[name])
+        if hashlib.sha256(entries[name]).hexdigest() != record.sha256:
+            raise _DamagedError("AF513", f"the bytes of {name} do not fit their digest")
+
+
+def _check_crc(data: memoryview, place: Entry) -> None:
+    if zlib.crc32(data) != place.crc:
+        raise _DamagedError("AF513", f"the bytes of {place.name} do not fit their digest")
+
+
+def _check_weights(data: memoryview, place: Entry, manifest: Manifest, verify_weights: bool) -> None:
+    if place.offset % ALIGNMENT:
+        raise _DamagedError("AF511", f"{WEIGHTS} does not start at a multiple of {ALIGNMENT} bytes")
+    if not verify_weights:
+        return
+    digests = digest_blocks(data)
+    if len(digests) != len(manifest.blocks):
+        raise _DamagedError("AF513", f"{WEIGHTS} has {len(digests)} MiB, the manifest says {len(manifest.blocks)}")
+    for index, (found, expected) in enumerate(zip(digests, manifest.blocks, strict=True)):
+        if found != expected:
+            raise _DamagedError("AF513", f"the bytes of {WEIGHTS} do not fit their digest in MiB {index}")
+
+
+def _read_plan(entries: Mapping[str, memoryview], manifest: Manifest) -> Plan:
+    try:
+        plan = parse_plan(bytes(entries[PLAN]))
+        check_plan(plan, entries[WEIGHTS].nbytes)
+    except ValueError as error:
+        raise _DamagedError("AF514", f"its plan is invalid: {error}") from error
+    inputs, outputs = describe_tensors(plan, plan.inputs), describe_tensors(plan, plan.outputs)
+    if (plan.backend, inputs, outputs) != (manifest.backend, manifest.inputs, manifest.outputs):
+        raise _DamagedError("AF514", "its plan has other inputs or outputs than the manifest")
+    return plan
+
+
+def _refuse(path: Path, code: str, reason: str, help_text: str = "compile the model again") -> ArtifactError:
+    reason = reason if code == "AF510" else f"is no usable artifact: {reason}"
+    return ArtifactError(Diagnostic(code, f"{str(path)!r} {reason}", help=help_text))
