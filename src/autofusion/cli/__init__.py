@@ -1,0 +1,1 @@
+"""The commands: reading options, calling services, showing what they return."""

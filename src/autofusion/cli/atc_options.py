@@ -1,0 +1,200 @@
+"""The options of `atc`: one row each, with what this compiler makes of it and why.
+
+Names and values are those of CANN's tool.  `docs/atc-options.md` is written from this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+
+class Treatment(Enum):
+    """What happens to an option that is given."""
+
+    HONOURED = "honoured"
+    INERT = "accepted with a warning"
+    REFUSED = "refused"
+
+
+Kind = Literal["text", "integer", "boolean"]
+
+
+@dataclass(frozen=True)
+class AtcOption:
+    """One row.
+
+    `usual` lists values that ask for what happens anyway: they are accepted without a word whatever
+    the treatment.  `values` is shown in the help; `reason` completes "accepted with a warning: ..."
+    or "refused: ...", `help` says what to do instead.
+    """
+
+    name: str
+    treatment: Treatment
+    values: str
+    reason: str
+    help: str = ""
+    usual: tuple[str, ...] = ()
+    kind: Kind = "text"
+
+
+def _yes(name: str, values: str, meaning: str, kind: Kind = "text") -> AtcOption:
+    return AtcOption(name, Treatment.HONOURED, values, meaning, kind=kind)
+
+
+def _warn(name: str, values: str, reason: str, usual: tuple[str, ...] = (), kind: Kind = "text") -> AtcOption:
+    return AtcOption(name, Treatment.INERT, values, reason, usual=usual, kind=kind)
+
+
+def _no(
+    name: str, values: str, reason: str, remedy: str, usual: tuple[str, ...] = (), kind: Kind = "text"
+) -> AtcOption:
+    return AtcOption(name, Treatment.REFUSED, values, reason, remedy, usual, kind)
+
+
+_OFF = ("0", "false", "f", "n", "no")
+_ON = ("1", "true", "t", "y", "yes")
+_SYMBOLIC = "leave the extent open with -1 in --input_shape; one artifact then takes every extent"
+_FLOAT = "drop the option; the model's own types are kept"
+_NO_DEVICE = "there is no device to choose"
+_NO_BANK = "no tuning results are kept in banks"
+_LOSSLESS = "weights are stored as they are"
+_ONE_MACHINE = "a model runs on one machine"
+_NO_CACHE = "kernels are not compiled per model, so none are cached"
+
+GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
+    "Basic Functionality": {
+        "General": (
+            _yes("help", "", "Show this text."),
+            _yes(
+                "mode", "0|6", "0: convert a model to an .om (default); 6: show what an .om says of itself.", "integer"
+            ),
+        ),
+        "Input": (
+            _yes("model", "FILE", "The ONNX model."),
+            _yes("framework", "5", "5 (ONNX); may be left out for a file called *.onnx.", "integer"),
+            _yes("om", "FILE", "The artifact that mode 6 shows."),
+            _yes("input_format", "NCHW|NCDHW|ND", "Layout of the inputs; ONNX models have no other."),
+            _yes("input_shape", '"x:1,3,224,224;y:1,8"', "Extents of the inputs; -1 leaves one open."),
+            _warn("weight", "FILE", "weight files belong to Caffe models"),
+            _no("singleop", "FILE", "single operators are not compiled", "put the operator into an ONNX model"),
+            _no("input_shape_range", "RANGES", "ranges are not enforced", _SYMBOLIC),
+            _warn("input_hint_shape", "SHAPES", "no shape is preferred over others"),
+            _no("dynamic_batch_size", '"1,2,4"', "gears are not implemented", _SYMBOLIC),
+            _no("dynamic_image_size", '"416,416;832,832"', "gears are not implemented", _SYMBOLIC),
+            _no("dynamic_dims", '"1,2;3,4"', "gears are not implemented", _SYMBOLIC),
+        ),
+        "Output": (
+            _yes("output", "PATH", "Where the artifact goes, without the suffix .om."),
+            _yes("output_type", "FP32", "FP32, where the model's outputs are float32 already; nothing else."),
+            _yes("display_model_info", "0|1", "1 shows after the conversion what mode 6 shows.", "integer"),
+            _warn("json", "FILE", "it is the result file of modes 1 and 5"),
+            _warn("check_report", "FILE", "it is the result file of mode 3"),
+            _warn("external_weight", "0|1|2", "the weights always stand in the artifact", ("0",), "integer"),
+            _warn("save_original_model", "false|true", "the model file is not copied", _OFF, "boolean"),
+            _warn("host_env_os", "linux", "one artifact runs on every supported machine", ("linux",)),
+            _warn("host_env_cpu", "x86_64|aarch64", "one artifact runs on every processor", ("x86_64", "aarch64")),
+        ),
+        "Target": (
+            _yes("soc_version", "cpu", "The target; cpu is the default and the only one."),
+            _warn("core_type", "AiCore|VectorCore", _NO_DEVICE),
+            _warn("aicore_num", "N", _NO_DEVICE),
+            _warn("virtual_type", "0|1", _NO_DEVICE, ("0",), "integer"),
+            _warn("device_id", "N", _NO_DEVICE, ("0",), "integer"),
+        ),
+    },
+    "Advanced Functionality": {
+        "Feature": (
+            _no("out_nodes", '"node:0;node2:0"', "outputs cannot be chosen", "cut the model before converting it"),
+            _no("input_fp16_nodes", '"a;b"', "it would change the type of inputs", _FLOAT),
+            _no(
+                "insert_op_conf",
+                "FILE",
+                "image preprocessing (AIPP) is not compiled in",
+                "preprocess the input yourself",
+            ),
+            _no("is_input_adjust_hw_layout", "false|true", "inputs keep their layout", _FLOAT, _OFF, "boolean"),
+            _no("is_output_adjust_hw_layout", "false|true", "outputs keep their layout", _FLOAT, _OFF, "boolean"),
+            _warn("op_name_map", "FILE", "it belongs to Caffe models"),
+            _warn("cluster_config", "FILE", _ONE_MACHINE),
+            _warn("hccl_sub_comm_config", "FILE", _ONE_MACHINE),
+        ),
+        "Model Tuning": (
+            _yes("fusion_switch_file", "FILE", "Fusions to turn off, in either of CANN's two forms."),
+            _yes("optimization_switch", '"PassA:off;PassB:on"', "Fusions to turn off or on; beats fusion_switch_file."),
+            _yes("oo_level", "O1|O3", "O1 turns every fusion off; O3 is the default."),
+            _warn("oo_constant_folding", "true|false", "constants are always folded", _ON, "boolean"),
+            _warn("oo_dead_code_elimination", "true|false", "unused nodes are always removed", _ON, "boolean"),
+            _warn("enable_scope_fusion_passes", '"A,B"', "scope passes belong to TensorFlow models"),
+            _warn("topo_sorting_mode", "0|1|2|3", "the order of steps is chosen by the compiler", (), "integer"),
+            _warn(
+                "buffer_optimize", "l2_optimize|l1_optimize|off_optimize", "there are no such buffers", ("l2_optimize",)
+            ),
+            _warn("disable_reuse_memory", "0|1", "memory of dead values is always used again", ("0",), "integer"),
+            _warn("jit_compile", "0|1|2", "nothing is compiled while a model runs", (), "integer"),
+            _warn("static_model_ops_lower_limit", "N", "static and open shapes are compiled alike"),
+            _warn("enable_small_channel", "0|1", "layouts are chosen per layer by the compiler", ("0",), "integer"),
+            _warn("enable_single_stream", "false|true", "there is one stream", _ON, "boolean"),
+            _warn("ac_parallel_enable", "0|1", "there are no AI CPU operators", ("0",), "integer"),
+            _warn("tiling_schedule_optimize", "0|1", "there is no tiling on a device", ("0",), "integer"),
+            _warn("h2d_overlapped_with_compute", "0|1", "nothing is copied to a device", ("0",), "integer"),
+            _warn("sparsity", "0|1", "sparse weights are computed like others", ("0",), "integer"),
+            _warn("enable_compress_weight", "false|true", _LOSSLESS, _OFF, "boolean"),
+            _warn("compress_weight_conf", "FILE", _LOSSLESS),
+            _warn("enable_attr_compression", "true|false", "attributes are stored as they are", _ON, "boolean"),
+            _no("compression_optimize_conf", "FILE", "it would quantise the model", "quantise the model beforehand"),
+            _no("cal_conf", "FILE", "it would quantise the model", "quantise the model beforehand"),
+            _warn("is_weight_clip", "1|0", "weights keep their type, so none is clipped", (), "integer"),
+            _warn("quant_dumpable", "0|1", "the model is not quantised", ("0",), "integer"),
+            _warn("deterministic", "0|1", "results are always reproducible", ("0", "1"), "integer"),
+            _warn("deterministic_level", "0..3", "results are always reproducible", ("0", "1", "2", "3"), "integer"),
+            _warn("mdl_bank_path", "FOLDER", _NO_BANK),
+            _warn("op_bank_path", "FOLDER", _NO_BANK),
+            _no("auto_tune_mode", "MODES", "CANN took it out as well", "drop the option"),
+            _no("raw_ge_options", "FILE", "it may set anything", "use the named options"),
+            _warn("raw_ge_options_ignore_unsupported", "false|true", "see raw_ge_options", _OFF, "boolean"),
+            _warn("build_config", "FILE", "there is nothing to configure there"),
+            _warn("shape_generalized_build_mode", "MODE", "CANN deprecated it as well"),
+            _warn("atomic_clean_policy", "0|1", "no memory has to be cleared", ("0",), "integer"),
+        ),
+        "Operator Tuning": (
+            _no(
+                "precision_mode",
+                "must_keep_origin_dtype|force_fp32",
+                "it would lower the precision",
+                _FLOAT,
+                ("must_keep_origin_dtype", "force_fp32"),
+            ),
+            _no("precision_mode_v2", "origin", "it would lower the precision", _FLOAT, ("origin",)),
+            _no("customize_dtypes", "FILE", "it would change the type of operators", _FLOAT),
+            _warn("op_precision_mode", "FILE", "every operator is computed in high precision"),
+            _warn("modify_mixlist", "FILE", "there is no mixed precision"),
+            _warn("keep_dtype", "FILE", "every operator keeps its type"),
+            _warn("allow_hf32", "false|true", "float32 is computed as float32", _OFF, "boolean"),
+            _warn(
+                "op_select_implmode",
+                "high_precision|high_performance",
+                "every operator is computed in high precision",
+                ("high_precision", "high_precision_for_all"),
+            ),
+            _warn("optypelist_for_implmode", '"OpA,OpB"', "see op_select_implmode"),
+            _warn("op_compiler_cache_dir", "FOLDER", _NO_CACHE),
+            _warn("op_compiler_cache_mode", "disable|enable|force", _NO_CACHE, ("disable",)),
+        ),
+        "Debug": (
+            _yes("log", "debug|info|warning|error|null", "debug and info show the fusion report."),
+            _yes("debug", "", "Show the traceback of an error."),
+            _warn("dump_mode", "0|1", "it belongs to mode 1", ("0",), "integer"),
+            _warn("export_compile_stat", "0|1|2", "the fusion result is always written", ("1", "2"), "integer"),
+            _warn("debug_dir", "FOLDER", "there are no intermediate files"),
+            _warn("op_debug_level", "0..4", "there are no intermediate files", ("0",), "integer"),
+            _warn("op_debug_config", "FILE", "there are no intermediate files"),
+            _warn("status_check", "0|1", "there is no device to check", ("0",), "integer"),
+        ),
+    },
+}
+
+OPTIONS: dict[str, AtcOption] = {
+    option.name: option for groups in GROUPS.values() for rows in groups.values() for option in rows
+}

@@ -1,0 +1,44 @@
+"""The group `autofusion`: finds its commands among the modules of `cli.commands`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import signal
+
+import click
+
+from autofusion.cli import commands
+from autofusion.version import VERSION
+
+
+class CommandGroup(click.Group):
+    """A group whose commands are the modules of `cli.commands`, imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, sorted."""
+        return sorted(module.name for module in pkgutil.iter_modules(commands.__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command called `cmd_name`, or None."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"{commands.__name__}.{cmd_name}").command
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="autofusion")
+def group() -> None:
+    """Compile ONNX models: fuse operators, lower them to native CPU kernels, report what was fused."""
+
+
+def main() -> None:
+    """Entry point of `autofusion`."""
+    restore_pipe_signal()
+    group(prog_name="autofusion")
+
+
+def restore_pipe_signal() -> None:
+    """Let the process end quietly when the reader of its output has gone, as other command-line tools do."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -1,0 +1,58 @@
+"""Reading the values of options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import UsageError
+
+OPEN = -1
+"""An extent of `--input_shape` that stays open."""
+
+
+def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
+    """`("batch=2", "seq=128")` as extents by symbol; raises UsageError."""
+    dims: dict[str, int] = {}
+    for text in texts:
+        name, equals, extent = (part.strip() for part in text.partition("="))
+        if not (name and equals and extent.isdecimal()):
+            message = f"{text!r} of {option} is no extent of a dimension"
+            raise UsageError(Diagnostic("AF204", message, help=f"write {option} batch=2"))
+        dims[name] = int(extent)
+    return dims
+
+
+def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[int, ...]]:
+    """`"x:1,3,224,224;y:1,-1"` as shapes by input; `-1` and `1~10` are `OPEN`, `"n:"` is a scalar; raises UsageError.
+
+    An input's name may itself contain colons: the last one ends it.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, colon, extents = (piece.strip() for piece in part.rpartition(":"))
+        if not colon or not name:
+            raise _bad_shape(part, "there is no name and colon before the extents", option)
+        if name in shapes:
+            raise _bad_shape(part, f"input {name!r} is given twice", option)
+        shapes[name] = tuple(_parse_extent(extent.strip(), part, option) for extent in extents.split(",") if extents)
+    if not shapes:
+        raise _bad_shape(text, "it is empty", option)
+    return shapes
+
+
+def _parse_extent(text: str, part: str, option: str) -> int:
+    if text == "-1":
+        return OPEN
+    low, tilde, high = text.partition("~")
+    if tilde and low.isdecimal() and (high.isdecimal() or high == "-1"):
+        return OPEN
+    if not text.isdecimal():
+        raise _bad_shape(part, f"extent {text!r} is no whole number", option)
+    return int(text)
+
+
+def _bad_shape(part: str, reason: str, option: str) -> UsageError:
+    message = f"{part!r} of {option} is no shape: {reason}"
+    remedy = f'write {option}="x:1,3,224,224;y:1,8", with -1 for an extent that stays open'
+    return UsageError(Diagnostic("AF205", message, help=remedy))

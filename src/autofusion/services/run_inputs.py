@@ -1,0 +1,152 @@
+"""Arrays for the inputs of an artifact: generated from a seed, or read from files."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from autofusion.artifact import TensorInfo
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import InputError
+from autofusion.ir import DType
+from autofusion.plan import evaluate_shape
+from autofusion.plan.sizes import size_symbols
+
+SMALL = 2
+"""The extent of a symbol that nobody chose: not 1, which hides a mix-up of extents, but quick."""
+
+
+def generate_inputs(
+    inputs: Sequence[TensorInfo], seed: int, dims: Mapping[str, int] | None = None
+) -> dict[str, np.ndarray]:
+    """An array for every input; the same seed gives the same arrays, whatever the order of the inputs.
+
+    Floats are drawn from the standard normal distribution, integers of 8 bits from their whole range,
+    wider ones from {0, 1}, which serve as indices, lengths and masks alike.  Symbols that `dims` lacks
+    have the extent `SMALL`.  Raises InputError AF541 for an input of unknown shape.
+    """
+    symbols = {symbol for info in inputs for symbol in _symbols(info)}
+    extents = {**dict.fromkeys(symbols, SMALL), **(dims or {})}
+    return {info.name: _draw(info, _static_shape(info, extents), seed) for info in inputs}
+
+
+def read_inputs(
+    sources: Sequence[str], inputs: Sequence[TensorInfo], dims: Mapping[str, int] | None = None
+) -> dict[str, np.ndarray]:
+    """The arrays that `sources` name.
+
+    A source is `name=FILE` or, for an archive that holds arrays under the names of inputs, `FILE.npz`.
+    Files: `.npy`, `.npz` (the array called like the input, or the only one), `.bin` (raw elements of the
+    input's type and shape, open extents from `dims`).  Raises InputError AF540 for a file that cannot be
+    read, AF541 for an open extent, AF542 for an unknown name, AF543 for a file that does not fit.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    by_name = {info.name: info for info in inputs}
+    for source in sources:
+        name = max((name for name in by_name if source.startswith(f"{name}=")), key=len, default=None)
+        if name is not None:
+            arrays[name] = _read_array(Path(source[len(name) + 1 :]), by_name[name], dims or {})
+        elif Path(source).suffix == ".npz":
+            arrays |= _read_archive(Path(source), by_name)
+        else:
+            raise _unknown_input(source.partition("=")[0], by_name)
+    return arrays
+
+
+def _symbols(info: TensorInfo) -> frozenset[str]:
+    return frozenset(symbol for size in info.shape or () for symbol in size_symbols(size))
+
+
+def _static_shape(info: TensorInfo, dims: Mapping[str, int]) -> tuple[int, ...]:
+    if info.shape is None:
+        message = f"the shape of input {info.name!r} is not known"
+        raise InputError(Diagnostic("AF541", message, help=f"pass an array: --input {info.name}=FILE.npy"))
+    return evaluate_shape(info.shape, dims)
+
+
+def _draw(info: TensorInfo, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    # Each input has its own stream, so that an input more does not change the others.
+    random = np.random.default_rng([seed, zlib.crc32(info.name.encode())])
+    dtype = DType(info.dtype).numpy
+    if info.dtype == DType.STRING.value:
+        return np.full(shape, "text", dtype=object)
+    if info.dtype in (DType.INT8.value, DType.UINT8.value):
+        low = 0 if info.dtype == DType.UINT8.value else -128
+        return random.integers(low, low + 256, shape).astype(dtype)
+    if dtype.kind in "iub" or info.dtype in (DType.INT4.value, DType.UINT4.value):
+        return random.integers(0, 2, shape).astype(dtype)
+    drawn = random.standard_normal(shape)
+    return (drawn + 1j * random.standard_normal(shape) if dtype.kind == "c" else drawn).astype(dtype)
+
+
+def _read_array(path: Path, info: TensorInfo, dims: Mapping[str, int]) -> np.ndarray:
+    if path.suffix == ".npy":
+        return _read(path, lambda: np.load(path, allow_pickle=False))
+    if path.suffix == ".npz":
+        archive = _read_members(path)
+        if info.name not in archive and len(archive) != 1:
+            message = f"{str(path)!r} holds no array called {info.name!r}"
+            raise InputError(Diagnostic("AF543", message, notes=(f"it holds {', '.join(archive) or 'nothing'}",)))
+        return archive[info.name] if info.name in archive else next(iter(archive.values()))
+    if path.suffix == ".bin":
+        return _read_raw(path, info, dims)
+    message = f"{str(path)!r} for input {info.name!r} is no file of arrays"
+    raise InputError(Diagnostic("AF543", message, help="pass a .npy, .npz or .bin file"))
+
+
+def _read_raw(path: Path, info: TensorInfo, dims: Mapping[str, int]) -> np.ndarray:
+    if missing := sorted(_symbols(info) - dims.keys()):
+        message = f"the extent of {', '.join(map(repr, missing))} is open, and raw bytes do not tell it"
+        raise InputError(Diagnostic("AF541", message, help=" ".join(f"--dim {symbol}=1" for symbol in missing)))
+    shape, dtype = _static_shape(info, dims), DType(info.dtype).numpy
+    data = _read(path, path.read_bytes)
+    expected = int(np.prod(shape)) * dtype.itemsize
+    if len(data) != expected:
+        message = (
+            f"{str(path)!r} has {len(data)} bytes, input {info.name!r} takes {expected} ({info.dtype} {list(shape)})"
+        )
+        raise InputError(Diagnostic("AF543", message))
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def _read_archive(path: Path, by_name: Mapping[str, TensorInfo]) -> dict[str, np.ndarray]:
+    archive = _read_members(path)
+    for name in archive:
+        if name not in by_name:
+            raise _unknown_input(name, by_name)
+    return archive
+
+
+def _read_members(path: Path) -> dict[str, np.ndarray]:
+    def read() -> dict[str, np.ndarray]:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    return _read(path, read)
+
+
+Data = TypeVar("Data")
+
+
+def _read(path: Path, read: Callable[[], Data]) -> Data:
+    try:
+        return read()
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        message = f"cannot read {str(path)!r}: {reason[:1].lower() + reason[1:]}"
+        raise InputError(Diagnostic("AF540", message)) from error
+
+
+def _unknown_input(name: str, by_name: Mapping[str, TensorInfo]) -> InputError:
+    inputs = ", ".join(f"{info.name} {info.dtype} {_shape_text(info)}" for info in by_name.values())
+    message = f"the model has no input called {name!r}"
+    return InputError(Diagnostic("AF542", message, notes=(f"its inputs: {inputs}",), help="write --input NAME=FILE"))
+
+
+def _shape_text(info: TensorInfo) -> str:
+    return "of unknown shape" if info.shape is None else "[" + ", ".join(str(size) for size in info.shape) + "]"
