@@ -27,7 +27,7 @@ def render_cann(report: FusionReport) -> str:
 def pass_name(display: str, op: str) -> str:
     """The CANN pass of the same purpose, else the operator's name in CANN's manner (`SiluFusionPass`)."""
     for prefix, name in _PREFIXES:
-        if display == prefix or display.startswith(f"{prefix}+"):
+        if prefix in (display, op) or display.startswith(f"{prefix}+"):
             return name
     words = re.split(r"[^0-9A-Za-z]+", op.removesuffix("FusionOp"))
     return "".join(word[:1].upper() + word[1:] for word in words) + "FusionPass"
@@ -41,6 +41,7 @@ _PREFIXES = (
     ("MatMul+BiasAdd", "MatMulBiasAddFusionPass"),
     ("Add+LayerNorm", "AddLayerNormFusionPass"),
     ("LayerNorm", "LayerNormFusionPass"),
+    ("LayerNormalization", "LayerNormFusionPass"),
     ("Gelu", "GeluFusionPass"),
     ("RotaryEmbedding", "RotaryMul2RotaryPositionEmbeddingFusionPass"),
 )

@@ -1,0 +1,57 @@
+"""Reports that several tests look at."""
+
+from __future__ import annotations
+
+from autofusion.report.records import FusedNode, FusionReport, HostStep, MissedNode, NormalizedCount, PatternCount
+
+ARTICLE = FusionReport(
+    operators_before=156,
+    operators_after=98,
+    steps=98,
+    patterns=(
+        PatternCount("Conv+BN+ReLU", "ConvBNReluFusionOp", 1, 53, 0, 1.35),
+        PatternCount("MatMul+BiasAdd+Relu", "MatMulBiasReluFusionOp", 1, 2, 0, 1.28),
+    ),
+    normalized=(),
+    fused=(),
+    misses=(),
+    host=(),
+    by_type_before={},
+    by_type_after={},
+    estimated_speedup=1.42,
+)
+
+FULL = FusionReport(
+    operators_before=12,
+    operators_after=6,
+    steps=7,
+    patterns=(
+        PatternCount("Conv+BN+ReLU", "ConvBNReluFusionOp", 1, 2, 1, 1.351),
+        PatternCount("Conv+BN+ReLU+Pool", "ConvBNReluPoolFusionOp", 2, 1, 0, 1.5, 1.62),
+        PatternCount("Conv+BN", "ConvBNFusionOp", 1, 0, 0, 1.0),
+    ),
+    normalized=(NormalizedCount("gelu_erf", "Gelu", 3),),
+    fused=(
+        FusedNode("pool", "Conv+BN+ReLU+Pool", "ConvBNReluPoolFusionOp", ("conv1", "bn1", "relu1", "pool")),
+        FusedNode("relu1", "Conv+BN+ReLU", "ConvBNReluFusionOp", ("conv1", "bn1", "relu1"), "Conv+BN+ReLU+Pool"),
+        FusedNode("relu2", "Conv+BN+ReLU", "ConvBNReluFusionOp", ("conv2", "bn2", "relu2")),
+    ),
+    misses=(
+        MissedNode(
+            "conv3",
+            "Conv+BN+ReLU",
+            "CONSUMER",
+            "value 'y' is also read by Add_17",
+            "list `conv` under `escape`",
+            2,
+            3,
+            "patterns/fuse/conv.toml:9",
+        ),
+        MissedNode("conv4", "Conv+BN+ReLU", "DISABLED", "turned off by --disable", instead="Conv+BN"),
+        MissedNode("conv5", "Conv+BN+ReLU", "DISABLED", "turned off by --disable", instead="Conv+BN"),
+    ),
+    host=(HostStep("Resize_1", "Resize"), HostStep("Erf_2", "Erf")),
+    by_type_before={"Relu": 2, "Conv": 2},
+    by_type_after={"Resize": 1, "Erf": 1},
+    estimated_speedup=1.204,
+)

@@ -1,0 +1,36 @@
+"""The report in the form of CANN's fusion_result.json."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from autofusion.report.cann import pass_name, render_cann
+from conftest import CheckGolden
+from report.samples import FULL
+
+
+def test_has_cann_s_form(check_golden: CheckGolden) -> None:
+    check_golden("report/full_fusion_result.json", render_cann(FULL))
+
+
+def test_adds_up_the_patterns_of_one_pass() -> None:
+    passes = json.loads(render_cann(FULL))["session_and_graph_id_0_0"]["graph_fusion"]
+    assert passes["ConvBatchnormFusionPass"] == {"effect_times": "3", "match_times": "3"}
+
+
+@pytest.mark.parametrize(
+    ("display", "op", "name"),
+    [
+        ("Conv+BN+Add+ReLU", "ConvBNAddReluFusionOp", "ConvBatchnormFusionPass"),
+        ("ConvTranspose+BN", "ConvTransposeBNFusionOp", "Conv2DTransposeBatchnormFusionPass"),
+        ("MatMul+BiasAdd+Relu", "MatMulBiasReluFusionOp", "MatMulBiasAddFusionPass"),
+        ("Conv+SiLU", "ConvSiluFusionOp", "ConvSiluFusionPass"),
+        ("gelu_erf", "Gelu", "GeluFusionPass"),
+        ("LayerNorm", "LayerNormalization", "LayerNormFusionPass"),
+        ("my own", "my_own op", "MyOwnOpFusionPass"),
+    ],
+)
+def test_names_passes_as_cann_does(display: str, op: str, name: str) -> None:
+    assert name == pass_name(display, op)

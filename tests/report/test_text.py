@@ -1,0 +1,54 @@
+"""The text form: the article's block to the letter, then what the article leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autofusion.report.records import MissedNode
+from autofusion.report.text import render_text, summarize
+from conftest import CheckGolden
+from report.samples import ARTICLE, FULL
+
+ARTICLE_TEXT = """\
+[GE] Graph Fusion Report:
+[GE] ======================
+[GE] Pattern: Conv+BN+ReLU
+[GE]   Matched: 53 times
+[GE]   Fused into: ConvBNReluFusionOp
+[GE]   Estimated speedup: 1.35x
+[GE]
+[GE] Pattern: MatMul+BiasAdd+Relu
+[GE]   Matched: 2 times
+[GE]   Fused into: MatMulBiasReluFusionOp
+[GE]   Estimated speedup: 1.28x
+[GE]
+[GE] Total operators before fusion: 156
+[GE] Total operators after fusion: 98
+[GE] Overall speedup: 1.42x
+"""
+
+
+def test_is_the_article_to_the_letter() -> None:
+    assert render_text(ARTICLE) == ARTICLE_TEXT
+
+
+def test_shows_inner_matches_host_steps_and_misses(check_golden: CheckGolden) -> None:
+    check_golden("report/full.txt", render_text(FULL))
+
+
+def test_shows_the_totals_where_nothing_was_fused() -> None:
+    lines = render_text(replace(ARTICLE, patterns=())).splitlines()
+    assert lines[2] == "[GE] Total operators before fusion: 156"
+
+
+def test_names_the_largest_groups_of_misses_and_how_to_see_all() -> None:
+    misses = tuple(MissedNode(f"n{i}", f"P{i // 2}", "CONST", "w is computed") for i in range(40))
+    lines = render_text(replace(ARTICLE, misses=misses)).splitlines()
+    assert "[GE] Not fused: 40" in lines
+    assert sum("2 x CONST" in line for line in lines) == 8
+    assert lines[-1].endswith("autofusion report ARTIFACT --format json")
+
+
+def test_summarizes_in_one_line() -> None:
+    assert summarize(ARTICLE) == "fused 55 times by 2 patterns, operators 156 -> 98, estimated speedup 1.42x"
+    assert summarize(FULL).endswith(", host steps 2, not fused 3")
