@@ -23,6 +23,27 @@ def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
     return dims
 
 
+def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
+    """`"0,1,2"` as numbers; raises UsageError."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts):
+        message = f"{text!r} of {option} is no list of seeds"
+        raise UsageError(Diagnostic("AF214", message, help=f"write {option} 0,1,2"))
+    return tuple(int(part) for part in parts)
+
+
+def parse_minimums(texts: Sequence[str], option: str = "--min") -> dict[str, int]:
+    """`("Conv+BN+ReLU=33",)` as counts by name; raises UsageError."""
+    minimums: dict[str, int] = {}
+    for text in texts:
+        name, _, count = (part.strip() for part in text.rpartition("="))
+        if not (name and count.isdecimal()):
+            message = f"{text!r} of {option} is no least count of a fusion"
+            raise UsageError(Diagnostic("AF214", message, help=f'write {option} "Conv+BN+ReLU=33"'))
+        minimums[name] = int(count)
+    return minimums
+
+
 def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[int, ...]]:
     """`"x:1,3,224,224;y:1,-1"` as shapes by input; `-1` and `1~10` are `OPEN`, `"n:"` is a scalar; raises UsageError.
 

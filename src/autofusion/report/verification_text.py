@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
+from autofusion.report.tables import render_shape, render_table
 from autofusion.report.verification import Comparison, NodeComparison, VerifyReport
 
 
@@ -13,10 +12,10 @@ def render_verification(report: VerifyReport) -> str:
     `error` and `allowed` are relative to the slice's own scale, `max|a-b|` is the plain difference.
     """
     lines = [f"backend {report.backend} against {report.oracle}", ""]
-    lines += _table(["output", *_COLUMNS], [[row.name, *_cells(row)] for row in report.outputs])
+    lines += _lines([["output", *_COLUMNS], *([row.name, *_cells(row)] for row in report.outputs)])
     wrong = [row for row in report.nodes if not row.ok]
     if wrong:
-        lines += ["", *_table(["node", "fusion", *_COLUMNS], [_node_cells(row) for row in wrong])]
+        lines += ["", *_lines([["node", "fusion", *_COLUMNS], *(_node_cells(row) for row in wrong)])]
     if report.nodes:
         lines += ["", f"fused nodes: {len(report.nodes) - len(wrong)} of {len(report.nodes)} within their limits"]
     lines += [f"note: {note}" for note in report.notes]
@@ -31,23 +30,20 @@ _COLUMNS = ("dtype", "shape", "seed", "dims", "max|a-b|", "error", "allowed", "v
 
 
 def _cells(row: Comparison) -> list[str]:
-    shape = "x".join(str(extent) for extent in row.shape) or "scalar"
     dims = ",".join(f"{name}={extent}" for name, extent in row.dims.items()) or "-"
     verdict = "ok" if row.ok else "WRONG"
     if row.reason or (row.where and not row.ok):
         verdict += ": " + ", ".join(part for part in (row.where, row.reason) if part)
     numbers = [f"{number:.2e}" for number in (row.max_difference, row.error, row.allowed)]
-    return [row.dtype, shape, str(row.seed), dims, *numbers, verdict]
+    return [row.dtype, render_shape(row.shape), str(row.seed), dims, *numbers, verdict]
 
 
 def _node_cells(row: NodeComparison) -> list[str]:
     return [row.node, row.pattern, *_cells(row.result)]
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    for row in (header, *rows):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _lines(rows: list[list[str]]) -> list[str]:
+    return render_table(rows).splitlines()
 
 
 def _verdict(report: VerifyReport) -> str:

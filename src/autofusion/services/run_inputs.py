@@ -35,6 +35,23 @@ def generate_inputs(
     return {info.name: _draw(info, _static_shape(info, extents), seed) for info in inputs}
 
 
+def complete_inputs(
+    inputs: Sequence[TensorInfo], given: Mapping[str, np.ndarray], seed: int, dims: Mapping[str, int] | None = None
+) -> dict[str, np.ndarray]:
+    """`given` and a generated array for every other input, in the model's order.
+
+    Symbols that `dims` lacks take the extents that the given arrays have.
+    """
+    seen = dict(dims or {})
+    for info in inputs:
+        if info.name in given:
+            for size, extent in zip(info.shape or (), given[info.name].shape, strict=False):
+                if isinstance(size, str) and size.isidentifier():
+                    seen.setdefault(size, extent)
+    rest = generate_inputs([info for info in inputs if info.name not in given], seed, seen)
+    return {info.name: given[info.name] if info.name in given else rest[info.name] for info in inputs}
+
+
 def read_inputs(
     sources: Sequence[str], inputs: Sequence[TensorInfo], dims: Mapping[str, int] | None = None
 ) -> dict[str, np.ndarray]:

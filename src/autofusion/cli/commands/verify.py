@@ -1,0 +1,46 @@
+"""`autofusion verify`: compare an artifact with the unfused model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from autofusion.cli.errors import EXIT_NO, Command
+from autofusion.cli.options import dim_option, format_option
+from autofusion.cli.output import show_data
+from autofusion.cli.values import parse_dims, parse_seeds
+
+
+@click.command(cls=Command, name="verify")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("artifact", type=click.Path(path_type=Path))
+@click.option("--seeds", default="0,1,2", metavar="N,N,..", help="Seeds of the generated inputs.")
+@click.option("--threads", type=click.IntRange(1), help="Threads to run with.")
+@dim_option
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    model: Path,
+    artifact: Path,
+    seeds: str,
+    threads: int | None,
+    dims: tuple[str, ...],
+    format: str,  # noqa: A002 - the option is called so
+) -> None:
+    """Run ARTIFACT and the unfused MODEL on the same inputs and compare their outputs.
+
+    Ends with 0 where every output lies within its limits, with 1 where one does not.
+    """
+    from autofusion.report.verification_text import render_verification
+    from autofusion.services.verify import verify_artifact
+
+    verdict = verify_artifact(model, artifact, seeds=parse_seeds(seeds), dims=parse_dims(dims), threads=threads)
+    if format == "json":
+        show_data(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        show_data(render_verification(verdict))
+    if not verdict.ok:
+        ctx.exit(EXIT_NO)
