@@ -48,13 +48,14 @@ def _check_tensor(tensor: Tensor, weight_bytes: int) -> None:
 
 def _check_buffer(buffer: Buffer, plan: Plan) -> None:
     place = f"buffer {buffer.name!r}"
-    storage_type(buffer.dtype)
+    if buffer.dtype or buffer.shape is not None:
+        storage_type(buffer.dtype)
     if buffer.shape is not None and len(buffer.shape) > _MAX_RANK:
         raise ValueError(f"{place} has too many axes")
     if buffer.tensor is not None and not 0 <= buffer.tensor < len(plan.tensors):
         raise ValueError(f"{place} names a tensor that is not there")
-    if buffer.tensor is not None and (buffer.alias is not None or buffer.role != "constant"):
-        raise ValueError(f"{place} has a tensor and is no constant")
+    if buffer.tensor is not None and (buffer.alias is not None or buffer.role not in ("constant", "input")):
+        raise ValueError(f"{place} has a tensor and is computed")
     if buffer.role == "constant" and buffer.tensor is None and buffer.alias is None:
         raise ValueError(f"{place} is a constant without bytes")
     if buffer.layout == "nhwc" and (buffer.shape is None or not 3 <= len(buffer.shape) <= 5):
@@ -79,8 +80,8 @@ def _check_alias(buffer: Buffer, plan: Plan) -> None:
         raise ValueError(f"buffer {buffer.name!r} shares bytes whose extent only a run can tell")
     if target.dtype != buffer.dtype:
         raise ValueError(f"buffer {buffer.name!r} shares the bytes of {target.name!r}, which has another type")
-    if buffer.role == "input" or (buffer.role == "constant") != (target.role == "constant"):
-        raise ValueError(f"buffer {buffer.name!r} cannot share the bytes of {target.name!r}")
+    if buffer.role == "input":
+        raise ValueError(f"input {buffer.name!r} shares the bytes of {target.name!r}")
 
 
 def _check_size(size: Size, place: str, symbols: frozenset[str], known: set[str]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -40,28 +40,29 @@ class Entry:
     crc: int
 
 
-def write_container(file: BinaryIO, entries: Mapping[str, memoryview], large: int = _MAX32) -> None:
-    """Write `entries`, names of ASCII letters to bytes, in their order; the first one's data are aligned.
+def write_container(file: BinaryIO, entries: Mapping[str, Sequence[memoryview]], large: int = _MAX32) -> None:
+    """Write `entries`, names of ASCII letters to pieces of bytes, in their order; the first one's data are aligned.
 
     Sizes and offsets from `large` on take the 64-bit form.  Raises OSError.
     """
     written: list[Entry] = []
     position = 0
-    for name, data in entries.items():
+    for name, pieces in entries.items():
         header = position
-        wide = data.nbytes >= large
-        crc = zlib.crc32(data)
-        extra = _pack_sizes(data.nbytes, data.nbytes) if wide else b""
+        size, crc = sum(piece.nbytes for piece in pieces), _digest(pieces)
+        wide = size >= large
+        extra = _pack_sizes(size, size) if wide else b""
         if not written:
             extra += _pack_padding(ALIGNMENT - _LOCAL.size - len(name) - len(extra))
-        sizes = (_MAX32, _MAX32) if wide else (data.nbytes, data.nbytes)
+        sizes = (_MAX32, _MAX32) if wide else (size, size)
         version = _VERSION64 if wide else _VERSION
         file.write(_LOCAL.pack(_LOCAL_MARK, version, 0, 0, 0, _DATE, crc, *sizes, len(name), len(extra)))
         file.write(name.encode("ascii") + extra)
-        file.write(data)
+        for piece in pieces:
+            file.write(piece)
         offset = header + _LOCAL.size + len(name) + len(extra)
-        position = offset + data.nbytes
-        written.append(Entry(name, header, offset, data.nbytes, crc))
+        position = offset + size
+        written.append(Entry(name, header, offset, size, crc))
     directory = b"".join(_pack_central(entry, large) for entry in written)
     file.write(directory)
     file.write(_pack_end(len(written), len(directory), position, large))
@@ -89,6 +90,13 @@ def read_container(data: memoryview) -> dict[str, Entry]:
     if position != stop or expected != start:
         raise ValueError("there are bytes that belong to no entry")
     return found
+
+
+def _digest(pieces: Sequence[memoryview]) -> int:
+    crc = 0
+    for piece in pieces:
+        crc = zlib.crc32(piece, crc)
+    return crc
 
 
 def _pack_sizes(*numbers: int) -> bytes:

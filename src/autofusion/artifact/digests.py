@@ -1,10 +1,12 @@
-"""Digests of artifact entries: one number per MiB of the weights, checked in parallel at load."""
+"""Digests of the weights, one per MiB: taken piece by piece when they are written, in parallel when they are loaded."""
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
+from collections.abc import Iterable
+
+from autofusion.artifact.processors import count_processors
 
 BLOCK = 1 << 20
 """Bytes under one digest."""
@@ -16,16 +18,33 @@ It finds damage, not forgery, and is the fastest one of the standard library: se
 speed of SHA-256 where the processor has carry-less multiplication.
 """
 
+_SHARE = 4  # blocks for which starting a thread pays
+
+
+def digest_pieces(pieces: Iterable[memoryview]) -> tuple[str, ...]:
+    """The digests of the consecutive blocks of `pieces` joined, eight hexadecimal digits each."""
+    digests: list[str] = []
+    crc, room = 0, BLOCK
+    for piece in pieces:
+        start = 0
+        while start < piece.nbytes:
+            part = piece[start : start + room]
+            crc, start, room = zlib.crc32(part, crc), start + part.nbytes, room - part.nbytes
+            if room == 0:
+                digests.append(f"{crc:08x}")
+                crc, room = 0, BLOCK
+    return (*digests, f"{crc:08x}") if room < BLOCK else tuple(digests)
+
 
 def digest_blocks(data: memoryview) -> tuple[str, ...]:
-    """The digests, eight hexadecimal digits each, of the consecutive blocks of `data`; threads share the work."""
+    """`digest_pieces([data])`, by as many threads as there are processors."""
     count = -(-data.nbytes // BLOCK)
-    digests = [""] * count
-    workers = max(1, min(len(os.sched_getaffinity(0)), count // 4))
+    workers = max(1, min(count_processors(), count // _SHARE))
+    shares: list[tuple[str, ...]] = [()] * workers
 
     def digest_share(worker: int) -> None:
-        for index in range(count * worker // workers, count * (worker + 1) // workers):
-            digests[index] = f"{zlib.crc32(data[index * BLOCK : (index + 1) * BLOCK]):08x}"
+        first, last = count * worker // workers, count * (worker + 1) // workers
+        shares[worker] = digest_pieces([data[first * BLOCK : last * BLOCK]])
 
     others = [threading.Thread(target=digest_share, args=(worker,)) for worker in range(1, workers)]
     for thread in others:
@@ -33,4 +52,4 @@ def digest_blocks(data: memoryview) -> tuple[str, ...]:
     digest_share(0)
     for thread in others:
         thread.join()
-    return tuple(digests)
+    return tuple(digest for share in shares for digest in share)

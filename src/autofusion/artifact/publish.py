@@ -30,8 +30,9 @@ def publish_files(files: Mapping[Path, Writer]) -> None:
         ArtifactError: AF515 where the folder or a target cannot be written, AF516 where space runs out.
     """
     for target in files:
-        if target.is_dir():
-            raise _refuse(target, "it is a folder")
+        with _translate_errors(target):
+            if target.is_dir():
+                raise IsADirectoryError("it is a folder")
     temporary = {target: target.with_name(f".{target.name:.100}.{secrets.token_hex(4)}.tmp") for target in files}
     try:
         for target, write in files.items():
@@ -44,7 +45,7 @@ def publish_files(files: Mapping[Path, Writer]) -> None:
                 file.replace(target)
     finally:
         for file in temporary.values():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 file.unlink(missing_ok=True)
     for folder in {target.parent for target in files}:
         _flush_folder(folder)
@@ -64,6 +65,8 @@ def _flush_folder(folder: Path) -> None:
 def _translate_errors(target: Path) -> Generator[None]:
     try:
         yield
+    except ValueError as error:
+        raise _refuse(target, str(error)) from error
     except OSError as error:
         if error.errno in _FULL:
             raise ArtifactError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from autofusion.artifact.checks import check_plan
 from autofusion.artifact.container import write_container
-from autofusion.artifact.digests import digest_blocks
+from autofusion.artifact.digests import digest_pieces
 from autofusion.artifact.manifest import (
     ENTRIES,
     GRAPH,
@@ -27,6 +27,7 @@ from autofusion.artifact.manifest import (
     dump_manifest,
 )
 from autofusion.artifact.publish import publish_files
+from autofusion.artifact.weights import lay_out_weights
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InternalError
 from autofusion.plan import Plan, Setting
@@ -41,13 +42,13 @@ SUFFIX = ".om"
 class ArtifactContents:
     """What goes into an artifact.
 
-    `weights` are bytes, one contiguous array of any type, in which the plan's tensors lie;
+    `weights` are the contents of the plan's tensors, in their order (strings as object arrays);
     `graph` is the serialised ONNX model without weights; `report` the fusion report as JSON text.
     `options` must hold neither folders nor anything else that differs from machine to machine.
     """
 
     plan: Plan
-    weights: np.ndarray
+    weights: Sequence[np.ndarray]
     graph: bytes
     report: str
     options: Mapping[str, Setting] = field(default_factory=dict[str, Setting])
@@ -79,19 +80,19 @@ def write_artifact(path: str | Path, contents: ArtifactContents, beside: Mapping
     return target
 
 
-def pack_entries(contents: ArtifactContents) -> dict[str, memoryview]:
-    """The bytes of every entry, in the order of the file; raises InternalError where the plan is no sound one."""
-    weights = contents.weights.reshape(-1).view(np.uint8).data
+def pack_entries(contents: ArtifactContents) -> dict[str, Sequence[memoryview]]:
+    """The bytes of every entry, in pieces and in the order of the file; raises InternalError for an unsound plan."""
     try:
-        check_plan(contents.plan, weights.nbytes)
+        weights = tuple(lay_out_weights(contents.plan.tensors, contents.weights))
+        check_plan(contents.plan, sum(piece.nbytes for piece in weights))
         plan = dump_plan(contents.plan)
     except ValueError as error:
         raise InternalError(Diagnostic("AF911", f"lowering made an impossible plan: {error}")) from error
-    data = {
+    data: dict[str, Sequence[memoryview]] = {
         WEIGHTS: weights,
-        PLAN: memoryview(plan.encode("ascii")),
-        GRAPH: memoryview(contents.graph),
-        REPORT: memoryview(contents.report.encode("utf-8")),
+        PLAN: (memoryview(plan.encode("ascii")),),
+        GRAPH: (memoryview(contents.graph),),
+        REPORT: (memoryview(contents.report.encode("utf-8")),),
     }
     manifest = Manifest(
         tool=VERSION,
@@ -101,14 +102,21 @@ def pack_entries(contents: ArtifactContents) -> dict[str, memoryview]:
         options=contents.options,
         source_name=contents.source_name,
         source_sha256=contents.source_sha256,
-        entries={name: EntryRecord(part.nbytes, hashlib.sha256(part).hexdigest()) for name, part in data.items()},
-        blocks=digest_blocks(weights),
+        entries={name: _record_entry(pieces) for name, pieces in data.items()},
+        blocks=digest_pieces(weights),
     )
-    data[MANIFEST] = memoryview(dump_manifest(manifest).encode("ascii"))
+    data[MANIFEST] = (memoryview(dump_manifest(manifest).encode("ascii")),)
     return {name: data[name] for name in ENTRIES}
 
 
-def _write_entries(entries: Mapping[str, memoryview], file: BinaryIO) -> None:
+def _record_entry(pieces: Sequence[memoryview]) -> EntryRecord:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return EntryRecord(sum(piece.nbytes for piece in pieces), digest.hexdigest())
+
+
+def _write_entries(entries: Mapping[str, Sequence[memoryview]], file: BinaryIO) -> None:
     write_container(file, entries)
 
 

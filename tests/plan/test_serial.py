@@ -1,0 +1,119 @@
+"""The JSON form of a plan reads back as the same plan, and nothing else is read."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from autofusion.plan import Buffer, Plan, Step, Tensor
+from autofusion.plan.dtypes import decode_strings, encode_strings, storage_type
+from autofusion.plan.serial import dump_plan, parse_plan
+
+STEP = Step(
+    "host",
+    "node",
+    "Résumé",
+    ("x", ""),
+    ("y",),
+    {"f": 0.1, "one": 1.0, "inf": math.inf, "list": [1, 2.5, "a", None, True], "map": {"deep": [-math.inf]}},
+    ("a/b", 'c"d'),
+)
+PLAN = Plan(
+    "native",
+    ("x",),
+    ("y",),
+    ("n",),
+    {"x": Buffer("x", "float", ("n", 2), "input", "nhwc", 16), "y": Buffer("y", "int64", None, "output")},
+    (Tensor("k", "float", (2, 3), 64, 24),),
+    (STEP,),
+)
+
+
+def test_plan_reads_back_equal() -> None:
+    assert parse_plan(dump_plan(PLAN)) == PLAN
+
+
+def test_types_of_numbers_survive() -> None:
+    attributes = parse_plan(dump_plan(PLAN)).steps[0].attributes
+    assert isinstance(attributes["one"], float)
+    assert attributes["list"] == [1, 2.5, "a", None, True]
+    assert isinstance(attributes["list"], list)
+    assert isinstance(attributes["list"][0], int)
+
+
+def test_nan_survives() -> None:
+    plan = replace(PLAN, steps=(replace(STEP, attributes={"alpha": math.nan}),))
+    alpha = parse_plan(dump_plan(plan)).steps[0].attributes["alpha"]
+    assert isinstance(alpha, float)
+    assert math.isnan(alpha)
+
+
+def test_text_is_plain_json_and_canonical() -> None:
+    def refuse(token: str) -> None:
+        raise AssertionError(token)
+
+    text = dump_plan(PLAN)
+    assert text.isascii()
+    assert json.loads(text, parse_constant=refuse)["backend"] == "native"
+    reordered = replace(STEP, attributes=dict(reversed(STEP.attributes.items())))
+    assert text == dump_plan(replace(PLAN, steps=(reordered,)))
+
+
+@pytest.mark.parametrize("value", [object(), np.int64(1), b"bytes", {"$float": "inf"}, {1: 2}])
+def test_attributes_that_json_cannot_hold_are_refused(value: object) -> None:
+    step = replace(STEP, attributes={"a": value})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"attribute (value|names)"):
+        dump_plan(replace(PLAN, steps=(step,)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"backend":"native"', '"backend":"cuda"', "plan.backend is 'cuda'"),
+        ('"backend":"native",', "", "lacks or should not have: backend"),
+        ('"symbols":["n"]', '"symbols":["n"],"extra":1', "extra"),
+        ('"symbols":["n"]', '"symbols":["n"],"symbols":["n"]', "twice"),
+        ('"symbols":["n"]', '"symbols":[1]', "plan.symbols is 1"),
+        ('"shape":["n",2]', '"shape":["n",true]', r"plan.buffers\[0\].shape is True"),
+        ('"shape":["n",2]', '"shape":["n",2.0]', r"plan.buffers\[0\].shape is 2.0"),
+        ('"shape":["n",2]', '"shape":"n"', r"plan.buffers\[0\].shape is 'n'"),
+        ('"pitch":16', '"pitch":"16"', r"plan.buffers\[0\].pitch"),
+        ('"name":"y"', '"name":"x"', "two buffers of one name"),
+        ('{"$float":"inf"}', '{"$float":"1e9"}', "no number"),
+        ('"steps":[{', '"steps":[[],{', r"plan.steps\[0\]"),
+        ('"offset":64', '"offset":' + "9" * 5000, "digits"),
+        ('"tensors":[', '"tensors":' + "[" * 100000, "nested too deeply"),
+    ],
+)
+def test_anything_else_is_refused(old: str, new: str, reason: str) -> None:
+    text = dump_plan(PLAN)
+    assert old in text
+    with pytest.raises(ValueError, match=reason):
+        parse_plan(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", b"\xff\xfe{", "1" * 10000])
+def test_other_texts_are_refused(text: str | bytes) -> None:
+    with pytest.raises(ValueError):
+        parse_plan(text)
+
+
+def test_strings_survive_the_weights() -> None:
+    strings = np.array([["a", ""], ["\u5f20\u91cf", 'q"']], object)
+    assert np.array_equal(strings, decode_strings(encode_strings(strings), (2, 2)))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1]", b'["a"]'])
+def test_other_bytes_are_no_strings(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        decode_strings(data, (2,))
+
+
+def test_unknown_element_types_are_refused() -> None:
+    assert storage_type("bfloat16") == np.dtype(np.uint16)
+    with pytest.raises(ValueError, match="'float32' is no element type"):
+        storage_type("float32")
