@@ -1,0 +1,100 @@
+"""Places of a plan's inner buffers in one arena, which buffers that never live together share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from autofusion.plan.dtypes import STRING, storage_type
+from autofusion.plan.records import Buffer, Plan
+
+ALIGNMENT = 64
+"""Every place is a multiple of this many bytes, and so is every extent."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Byte offsets of buffers in the arena, of the scratch memory of all steps, and the arena's extent.
+
+    Aliases have the offset of the buffer that they name.
+    """
+
+    offsets: Mapping[str, int]
+    scratch: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Life:
+    """A buffer's bytes, the step that writes it and the last one that touches it."""
+
+    name: str
+    bytes: int
+    first: int
+    last: int
+
+    def meets(self, other: Life) -> bool:
+        """True where some step needs both."""
+        return self.first <= other.last and other.first <= self.last
+
+
+def plan_memory(plan: Plan, shapes: Mapping[str, tuple[int, ...]], scratch: int = 0) -> Memory:
+    """Places of the inner buffers that `shapes` gives extents for; strings have none.
+
+    Inputs, outputs and constants live elsewhere.  No step finds its result in the place of one of its
+    operands.  `scratch` bytes follow the buffers and belong to whichever step runs.  Equal
+    arguments give equal places: the largest buffer goes first, each into the tightest gap.
+    """
+    offsets: dict[str, int] = {}
+    placed: list[Life] = []
+    total = 0
+    for life in sorted(find_lives(plan, shapes), key=lambda life: (-life.bytes, life.first, life.name)):
+        neighbours = sorted((offsets[other.name], other.bytes) for other in placed if life.meets(other))
+        offsets[life.name] = _find_place(life.bytes, neighbours, total)
+        placed.append(life)
+        total = max(total, offsets[life.name] + life.bytes)
+    for name, buffer in plan.buffers.items():
+        if buffer.alias in offsets:
+            offsets[name] = offsets[buffer.alias]
+    return Memory(offsets, total, total + _round_up(scratch))
+
+
+def find_lives(plan: Plan, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Life, ...]:
+    """Extents and lifetimes, counted in steps, of the buffers that need a place; aliases keep their buffer alive."""
+    span: dict[str, tuple[int, int]] = {}
+    for index, step in enumerate(plan.steps):
+        for name in filter(None, (*step.inputs, *step.outputs)):
+            root = plan.buffers[name].alias or name
+            span[root] = (span.get(root, (index, index))[0], index)
+    return tuple(
+        Life(name, count_bytes(plan.buffers[name], shapes[name]), first, last)
+        for name, (first, last) in span.items()
+        if name in shapes and plan.buffers[name].role == "inner" and plan.buffers[name].dtype != STRING
+    )
+
+
+def count_bytes(buffer: Buffer, shape: tuple[int, ...]) -> int:
+    """Bytes that `buffer` takes in `shape`, rounded up to a multiple of 64."""
+    elements = math.prod(shape)
+    if buffer.layout == "nhwc" and buffer.pitch is not None:
+        elements = math.prod(shape[:1] + shape[2:]) * buffer.pitch
+    return _round_up(elements * storage_type(buffer.dtype).itemsize)
+
+
+def _find_place(size: int, neighbours: list[tuple[int, int]], total: int) -> int:
+    """The start of the smallest gap between `neighbours` (offset, bytes) that holds `size`, else behind the last."""
+    best: tuple[int, int] | None = None
+    end = 0
+    for offset, extent in [*neighbours, (total, 0)]:
+        gap = offset - end
+        if gap >= size and (best is None or gap < best[0]):
+            best = (gap, end)
+        end = max(end, offset + extent)
+    if best is not None:
+        return best[1]
+    return max((offset + extent for offset, extent in neighbours), default=0)
+
+
+def _round_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
