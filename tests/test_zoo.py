@@ -15,9 +15,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from autofusion.services.verify import verify_artifact
 
 import autofusion
+from autofusion.services.verify import verify_artifact
 from zoo.builder import SKELETONS, build_model, list_names, make_inputs
 
 # Of the largest output value: how far native results may lie from ONNX Runtime's, both float32.
