@@ -3,6 +3,7 @@
 from autofusion.ops.canonical import canonicalize
 from autofusion.ops.evaluation import evaluate
 from autofusion.ops.inference import infer
+from autofusion.ops.precision import widen_array
 from autofusion.ops.rows import find_operator, operators
 from autofusion.ops.schema import NEWEST_OPSET, AttributeRule, Schema, Slot, schema_of
 from autofusion.ops.table import Operator, Scope
@@ -20,4 +21,5 @@ __all__ = [
     "infer",
     "operators",
     "schema_of",
+    "widen_array",
 ]

@@ -12,7 +12,7 @@ from autofusion.ir import Attribute, DType, Graph, Node
 from autofusion.ops.control import evaluate_control
 from autofusion.ops.element_types import CODES
 from autofusion.ops.faults import EVALUATION_FAILED, fault
-from autofusion.ops.precision import is_float, widen_floats
+from autofusion.ops.precision import is_float, widen_array
 from autofusion.ops.reference import evaluate_by_reference
 from autofusion.ops.rows import find_operator
 
@@ -40,7 +40,7 @@ def evaluate(
     with np.errstate(all="ignore"):
         found = _evaluate(executed, given, widen, captured or {})
     results = tuple(np.asarray(array) for array in found)
-    return tuple(widen_floats(array) for array in results) if widen else results
+    return tuple(widen_array(array) for array in results) if widen else results
 
 
 def widen_attributes(node: Node) -> Node:
@@ -72,7 +72,7 @@ def _evaluate(
 def _run_nested(
     graph: Graph, feeds: Mapping[str, np.ndarray], *, widen: bool, captured: Mapping[str, np.ndarray]
 ) -> Sequence[np.ndarray]:
-    constants = {name: widen_floats(array) if widen else array for name, array in graph.constants.items()}
+    constants = {name: widen_array(array) if widen else array for name, array in graph.constants.items()}
     known = {**captured, **constants, **feeds}
     for node in graph.topological():
         if node.body is not None:

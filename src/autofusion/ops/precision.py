@@ -22,7 +22,7 @@ def widen_halves(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if array.dtype in _HALVES else array
 
 
-def widen_floats(array: np.ndarray) -> np.ndarray:
+def widen_array(array: np.ndarray) -> np.ndarray:
     """Floats in float64, anything else as it is."""
     return array.astype(np.float64) if is_float(array.dtype) else array
 
