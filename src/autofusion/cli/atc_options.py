@@ -76,7 +76,11 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _yes("framework", "5", "5 (ONNX); may be left out for a file called *.onnx.", "integer"),
             _yes("om", "FILE", "The artifact that mode 6 shows."),
             _yes("input_format", "NCHW|NCDHW|ND", "Layout of the inputs; ONNX models have no other."),
-            _yes("input_shape", '"x:1,3,224,224;y:1,8"', "Extents of the inputs; -1 leaves one open."),
+            _yes(
+                "input_shape",
+                '"x:1,3,224,224;y:1,8"',
+                "Extents of the inputs; -1 leaves one open, a name makes it a symbol.",
+            ),
             _warn("weight", "FILE", "weight files belong to Caffe models"),
             _no("singleop", "FILE", "single operators are not compiled", "put the operator into an ONNX model"),
             _no("input_shape_range", "RANGES", "ranges are not enforced", _SYMBOLIC),
@@ -86,7 +90,7 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _no("dynamic_dims", '"1,2;3,4"', "gears are not implemented", _SYMBOLIC),
         ),
         "Output": (
-            _yes("output", "PATH", "Where the artifact goes, without the suffix .om."),
+            _yes("output", "PATH", "Where the artifact goes; the suffix .om is added where it is missing."),
             _yes("output_type", "FP32", "FP32, where the model's outputs are float32 already; nothing else."),
             _yes("display_model_info", "0|1", "1 shows after the conversion what mode 6 shows.", "integer"),
             _warn("json", "FILE", "it is the result file of modes 1 and 5"),
@@ -121,8 +125,13 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("hccl_sub_comm_config", "FILE", _ONE_MACHINE),
         ),
         "Model Tuning": (
-            _yes("fusion_switch_file", "FILE", "Fusions to turn off, in either of CANN's two forms."),
-            _yes("optimization_switch", '"PassA:off;PassB:on"', "Fusions to turn off or on; beats fusion_switch_file."),
+            _yes("optimization_switch", '"NameA:off;NameB:on"', "Patterns or fused operators to turn off."),
+            _no(
+                "fusion_switch_file",
+                "FILE",
+                "files of switches are not read",
+                "name the fusions in --optimization_switch or in GE_FUSION_DISABLE_LIST",
+            ),
             _yes("oo_level", "O1|O3", "O1 turns every fusion off; O3 is the default."),
             _warn("oo_constant_folding", "true|false", "constants are always folded", _ON, "boolean"),
             _warn("oo_dead_code_elimination", "true|false", "unused nodes are always removed", _ON, "boolean"),

@@ -10,22 +10,22 @@ from autofusion.cli.atc_options import OPTIONS, AtcOption, Treatment
 from autofusion.cli.values import parse_shapes
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
+from autofusion.plan import Size
 
 
 @dataclass(frozen=True)
 class Conversion:
     """What mode 0 is to do.
 
-    `output` is the artifact's path without suffix, `shapes` the extents that fix the inputs,
-    `float_outputs` demands outputs of type float32.
+    `output` is the artifact's path, with or without suffix, `shapes` the extents that fix the inputs,
+    `disabled` names fusions that --optimization_switch turns off, `float_outputs` demands outputs of type float32.
     """
 
     model: Path
     output: Path
-    shapes: Mapping[str, tuple[int, ...]]
+    shapes: Mapping[str, tuple[Size, ...]]
     fusion: bool
-    switch_file: Path | None
-    switches: Mapping[str, bool]
+    disabled: tuple[str, ...]
     float_outputs: bool
     show_report: bool
     show_info: bool
@@ -76,8 +76,7 @@ def _read_conversion(flags: Mapping[str, str]) -> Conversion:
         output=output,
         shapes=parse_shapes(flags["input_shape"]) if flags.get("input_shape") else {},
         fusion=level != "O1",
-        switch_file=Path(flags["fusion_switch_file"]) if "fusion_switch_file" in flags else None,
-        switches=_parse_switches(flags.get("optimization_switch", "")),
+        disabled=_parse_switches(flags.get("optimization_switch", "")),
         float_outputs="output_type" in flags,
         show_report=log in ("debug", "info"),
         show_info=flags.get("display_model_info") == "1",
@@ -140,7 +139,7 @@ def _read_output(value: str) -> Path:
         raise UsageError(Diagnostic("AF212", message, help="add the artifact's name without .om"))
     if not path.parent.is_dir():
         raise UsageError(Diagnostic("AF208", f"cannot write {value!r}: there is no folder {str(path.parent)!r}"))
-    return path.with_name(path.name.removesuffix(".om")) if path.name != ".om" else path
+    return path
 
 
 def _check_target(value: str) -> None:
@@ -163,15 +162,15 @@ def _check_choice(flags: Mapping[str, str], name: str, choices: tuple[str, ...],
     return value
 
 
-def _parse_switches(text: str) -> dict[str, bool]:
-    """`PassA:off;PassB:on` as states by name."""
-    switches: dict[str, bool] = {}
+def _parse_switches(text: str) -> tuple[str, ...]:
+    """The names that `NameA:off;NameB:on` turns off."""
+    switches: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, colon, state = (piece.strip() for piece in part.partition(":"))
+        name, colon, state = (piece.strip() for piece in part.rpartition(":"))
         if not (name and colon) or state not in ("on", "off"):
             raise _invalid("optimization_switch", text, f"{part!r} is not NAME:on or NAME:off")
-        switches[name] = state == "on"
-    return switches
+        switches[name] = state
+    return tuple(name for name, state in switches.items() if state == "off")
 
 
 def _number(text: str, name: str) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
+from autofusion.plan import Size
 
 OPEN = -1
-"""An extent of `--input_shape` that stays open."""
+"""An extent of `--input_shape` that stays what the model says."""
 
 
 def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
@@ -44,12 +45,13 @@ def parse_minimums(texts: Sequence[str], option: str = "--min") -> dict[str, int
     return minimums
 
 
-def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[int, ...]]:
-    """`"x:1,3,224,224;y:1,-1"` as shapes by input; `-1` and `1~10` are `OPEN`, `"n:"` is a scalar; raises UsageError.
+def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[Size, ...]]:
+    """`"x:batch,3,224,224;y:1,-1"` as shapes by input; raises UsageError.
 
+    `-1` and `1~10` are `OPEN`, a name is a symbol, and `"n:"` is a scalar.
     An input's name may itself contain colons: the last one ends it.
     """
-    shapes: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[Size, ...]] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, colon, extents = (piece.strip() for piece in part.rpartition(":"))
         if not colon or not name:
@@ -62,14 +64,16 @@ def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[in
     return shapes
 
 
-def _parse_extent(text: str, part: str, option: str) -> int:
+def _parse_extent(text: str, part: str, option: str) -> Size:
+    if text.isidentifier():
+        return text
     if text == "-1":
         return OPEN
     low, tilde, high = text.partition("~")
     if tilde and low.isdecimal() and (high.isdecimal() or high == "-1"):
         return OPEN
     if not text.isdecimal():
-        raise _bad_shape(part, f"extent {text!r} is no whole number", option)
+        raise _bad_shape(part, f"extent {text!r} is neither a number nor a name", option)
     return int(text)
 
 

@@ -55,7 +55,7 @@ class FusedNode:
 class MissedNode:
     """A pattern that nearly applied at `node`.
 
-    `reason` is a reason code (`CONSUMER`, `DISABLED`, ...), `message` the sentence that names the value and
+    `reason` is a reason code with its arguments (`DISABLED(--disable)`), `message` the sentence that names the value and
     node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the failing
     statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
     """

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from autofusion.artifact import SUFFIX
+from autofusion.compiler import CompileOptions, compile_model
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.report.baseline import compare_reports
 from autofusion.report.records import FusionReport
+from autofusion.services.reports import read_report
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,11 @@ class Demands:
     minimums: Mapping[str, int] = field(default_factory=dict[str, int])
     max_operators: int | None = None
     max_host_steps: int | None = None
+
+
+def obtain_report(source: Path, options: CompileOptions | None = None) -> FusionReport:
+    """The report inside an artifact, or of a model, which is compiled for it."""
+    return read_report(source) if source.suffix == SUFFIX else compile_model(source, options).report
 
 
 def check_report(report: FusionReport, demands: Demands) -> tuple[Diagnostic, ...]:

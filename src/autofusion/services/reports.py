@@ -1,4 +1,4 @@
-"""Fusion reports from wherever they are: an artifact, a report file, a model to compile."""
+"""Fusion reports from wherever they are: an artifact or a report file."""
 
 from __future__ import annotations
 

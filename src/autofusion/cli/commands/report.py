@@ -15,7 +15,7 @@ from autofusion.cli.output import show_data
 @click.argument("artifact", type=click.Path(path_type=Path))
 @format_option
 def command(artifact: Path, format: str) -> None:  # noqa: A002 - the option is called so
-    """Show what was fused in ARTIFACT, what was not, and why not."""
+    """Show what was fused, what not, and why."""
     from autofusion.report.json import render_json
     from autofusion.report.text import render_text
     from autofusion.services.reports import read_report

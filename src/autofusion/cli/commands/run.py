@@ -37,7 +37,7 @@ def command(
     dims: tuple[str, ...],
     format: str,  # noqa: A002 - the option is called so
 ) -> None:
-    """Run ARTIFACT on files or on generated inputs, and show its outputs.
+    """Run an artifact and show its outputs.
 
     Inputs that no file gives are generated; extents that neither a file nor --dim gives are small.
     """

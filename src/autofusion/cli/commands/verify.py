@@ -30,9 +30,10 @@ def command(
     dims: tuple[str, ...],
     format: str,  # noqa: A002 - the option is called so
 ) -> None:
-    """Run ARTIFACT and the unfused MODEL on the same inputs and compare their outputs.
+    """Compare an artifact with its unfused model.
 
-    Ends with 0 where every output lies within its limits, with 1 where one does not.
+    Both run on the same generated inputs. Ends with 0 where every output lies within its limits, with 1
+    where one does not.
     """
     from autofusion.report.verification_text import render_verification
     from autofusion.services.verify import verify_artifact

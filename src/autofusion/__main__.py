@@ -1,0 +1,5 @@
+"""`python -m autofusion` is the command `autofusion`."""
+
+from autofusion.cli.main import main
+
+main()

@@ -1,0 +1,62 @@
+"""`autofusion check`: hold the fusions of a model against what is demanded of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from autofusion.cli.compile_options import compile_options, read_options
+from autofusion.cli.errors import EXIT_NO, Command
+from autofusion.cli.options import format_option
+from autofusion.cli.output import show_data
+from autofusion.cli.values import parse_minimums
+from autofusion.diagnostics import Severity
+from autofusion.diagnostics.json import render_json
+from autofusion.diagnostics.text import render_text
+
+
+@click.command(cls=Command, name="check")
+@click.argument("source", metavar="MODEL|ARTIFACT", type=click.Path(path_type=Path))
+@click.option("--baseline", type=click.Path(path_type=Path), help="An earlier report (.fusion.json) or artifact.")
+@click.option("--min", "minimums", multiple=True, metavar="NAME=COUNT", help="Least matches of a fusion; repeatable.")
+@click.option("--max-operators", type=click.IntRange(0), help="Most operators after fusion.")
+@click.option("--max-host-steps", type=click.IntRange(0), help="Most steps without native kernel.")
+@compile_options
+@format_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    source: Path,
+    baseline: Path | None,
+    minimums: tuple[str, ...],
+    max_operators: int | None,
+    max_host_steps: int | None,
+    format: str,  # noqa: A002 - the option is called so
+) -> None:
+    """Hold fusions against a baseline or limits.
+
+    The report of a model or an artifact is compared with an earlier one and with the limits given; a model
+    is compiled for it without keeping the artifact. Ends with 0 where all is as demanded, with 1 where it
+    is not; every line says what is demanded and what was found.
+    """
+    from autofusion.report.text import summarize
+    from autofusion.services.check import Demands, check_report, obtain_report
+    from autofusion.services.reports import read_baseline
+
+    demands = Demands(
+        baseline=None if baseline is None else read_baseline(baseline),
+        minimums=parse_minimums(minimums),
+        max_operators=max_operators,
+        max_host_steps=max_host_steps,
+    )
+    report = obtain_report(source, read_options(ctx))
+    findings = check_report(report, demands)
+    for finding in findings:
+        show_data(render_json(finding) if format == "json" else render_text(finding))
+    failed = sum(finding.severity is Severity.ERROR for finding in findings)
+    if format == "text":
+        verdict = f"not as demanded ({failed} findings)" if failed else "as demanded"
+        show_data(f"{source}: {verdict}: {summarize(report)}\n")
+    if failed:
+        ctx.exit(EXIT_NO)

@@ -1,0 +1,39 @@
+"""`autofusion compile`: from a model to an artifact and its reports."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from autofusion.cli.compile_options import compile_options, read_options
+from autofusion.cli.environment import wants_report
+from autofusion.cli.errors import Command
+from autofusion.cli.options import format_option
+from autofusion.cli.output import show_data
+
+
+@click.command(cls=Command, name="compile")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Where the artifact goes.")
+@compile_options
+@format_option
+@click.pass_context
+def command(ctx: click.Context, model: Path, output: Path, format: str) -> None:  # noqa: A002 - the option is called so
+    """Compile a model to an artifact.
+
+    The fusion reports are written beside it.
+    """
+    from autofusion.compiler import compile_model, save_compilation
+    from autofusion.report.text import render_text, summarize
+
+    compilation = compile_model(model, read_options(ctx))
+    artifact = save_compilation(compilation, output)
+    if format == "json":
+        data = {"artifact": str(artifact), "report": compilation.report.to_dict()}
+        show_data(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        return
+    if wants_report():
+        show_data(render_text(compilation.report))
+    show_data(f"{artifact}: {summarize(compilation.report)}\n")

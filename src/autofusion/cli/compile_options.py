@@ -1,0 +1,140 @@
+"""The options that every command which compiles has, and the `CompileOptions` that they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from autofusion.cli.environment import disabled_fusions
+from autofusion.cli.values import parse_dims, parse_shapes
+
+if TYPE_CHECKING:
+    from autofusion.compiler import CompileOptions
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compile_options(function: Function) -> Function:
+    """Add the options to a command; their values are kept in the context for `read_options`."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def read_options(ctx: click.Context) -> CompileOptions:
+    """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
+    from autofusion.compiler import CompileOptions
+    from autofusion.fusion import Controls
+
+    given = ctx.meta[_KEY]
+    disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
+    disabled |= dict.fromkeys(split_names(given["disable"]), "--disable")
+    controls = Controls(
+        auto_fusion=given["auto_fusion"] == "on",
+        level=given["level"],
+        disabled=disabled,
+        whitelist=dict.fromkeys(split_names(given["whitelist"]), "--whitelist") or None,
+        no_fusion_ops=dict.fromkeys(split_names(given["no_fusion_op"]), "--no-fusion-op"),
+    )
+    return CompileOptions(
+        backend=given["backend"],
+        controls=controls,
+        dims=parse_dims(given["dims"]),
+        shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
+        pattern_directories=given["patterns"],
+    )
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names separated by commas or semicolons, in order, each once."""
+    return tuple(dict.fromkeys(name.strip() for text in texts for name in re.split("[,;]", text) if name.strip()))
+
+
+_KEY = "autofusion.compile"
+
+
+def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+    ctx.meta.setdefault(_KEY, {})[parameter.name] = value
+
+
+_OPTIONS = (
+    click.option(
+        "--backend",
+        type=click.Choice(["native", "reference"]),
+        default="native",
+        expose_value=False,
+        callback=_keep,
+        help="Native kernels, or their definitions in numpy.",
+    ),
+    click.option(
+        "--auto-fusion",
+        type=click.Choice(["on", "off"]),
+        default="on",
+        expose_value=False,
+        callback=_keep,
+        help="off fuses nothing.",
+    ),
+    click.option(
+        "--level",
+        type=click.IntRange(1, 3),
+        default=2,
+        show_default=True,
+        expose_value=False,
+        callback=_keep,
+        help="1 conservative, 2 balanced, 3 aggressive.",
+    ),
+    click.option(
+        "--disable",
+        multiple=True,
+        metavar="NAME",
+        expose_value=False,
+        callback=_keep,
+        help="A fusion to leave out, by pattern or fused operator, or an operator type; repeatable, or with commas.",
+    ),
+    click.option(
+        "--whitelist",
+        multiple=True,
+        metavar="NAME",
+        expose_value=False,
+        callback=_keep,
+        help="The only fusions to apply; repeatable, or with commas.",
+    ),
+    click.option(
+        "--no-fusion-op",
+        multiple=True,
+        metavar="OP",
+        expose_value=False,
+        callback=_keep,
+        help="An operator type that stays out of every fusion; repeatable, or with commas.",
+    ),
+    click.option(
+        "--patterns",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        expose_value=False,
+        callback=_keep,
+        help="A folder of pattern files, read after the built-in ones; repeatable.",
+    ),
+    click.option(
+        "--input-shape",
+        "--input_shape",
+        metavar='"X:1,3,224,224;.."',
+        expose_value=False,
+        callback=_keep,
+        help="Extents of the inputs; -1 leaves one open, a name makes it a symbol.",
+    ),
+    click.option(
+        "--dim",
+        "dims",
+        multiple=True,
+        metavar="NAME=EXTENT",
+        expose_value=False,
+        callback=_keep,
+        help="Extent of a symbolic dimension; repeatable.",
+    ),
+)

@@ -1,0 +1,57 @@
+"""Codes AF5xx: artifacts, the runtime and its inputs."""
+
+from __future__ import annotations
+
+from autofusion.diagnostics.code import Code
+
+_AGAIN = "Compile the model again."
+
+ARTIFACT_CODES = (
+    Code("AF510", "no artifact file", "The file does not exist or cannot be read.", "Check the path.", "E13001"),
+    Code("AF511", "no artifact", "The file is no artifact of this compiler, or damaged.", _AGAIN, "E10041"),
+    Code("AF512", "format version", "The artifact has a format version that is not read.", _AGAIN, "E10041"),
+    Code("AF513", "digest", "Bytes of the artifact do not fit their digest: the file was changed.", _AGAIN, "E10041"),
+    Code("AF514", "plan", "The artifact's plan does not hang together.", _AGAIN, "E10041"),
+    Code(
+        "AF515",
+        "cannot write artifact",
+        "The artifact or a file beside it cannot be written.",
+        "Check the folder.",
+        "E13004",
+    ),
+    Code(
+        "AF516",
+        "disk full",
+        "There is no space left for the artifact; no file was changed.",
+        "Free some space.",
+        "E13004",
+    ),
+    Code("AF517", "report in the artifact", "The fusion report inside the artifact cannot be read.", _AGAIN),
+    Code(
+        "AF518",
+        "undetermined extent",
+        "A buffer depends on an extent that no input's shape tells.",
+        "Give that extent a number when the model is compiled.",
+    ),
+    Code("AF519", "host packages", "Host steps need packages that are not installed.", "Install the onnx package."),
+    Code("AF521", "platform", "There are no native kernels for this platform.", "Compile with --backend=reference."),
+    Code("AF522", "no kernel library", "The kernel library was not built.", "Install the package again."),
+    Code("AF523", "kernel library", "The kernel library cannot be loaded.", "Install the package again."),
+    Code("AF524", "invalid step", "A step of the plan has impossible attributes or operands.", _AGAIN, "E10041"),
+    Code("AF525", "damaged plan", "A step of the plan would reach outside its memory.", _AGAIN, "E10041"),
+    Code(
+        "AF530", "names of inputs", "An input is missing, or there is none of that name.", "See the message.", "E10016"
+    ),
+    Code("AF531", "type of an input", "An array has another element type than its input.", "Convert the array."),
+    Code(
+        "AF532", "shape of an input", "Ranks or extents of arrays do not fit the model or one another.", "Reshape them."
+    ),
+    Code(
+        "AF533", "impossible extent", "The extents of the inputs give an inner value an impossible one.", "Change them."
+    ),
+    Code("AF534", "array for an output", "An array that was given cannot take its output.", "Leave it out."),
+    Code("AF540", "file of inputs", "A file of arrays cannot be read.", "Name a .npy, .npz or .bin file.", "E13003"),
+    Code("AF541", "open extent", "An extent must be known to make an input or to read raw bytes.", "Pass --dim."),
+    Code("AF542", "unknown input", "The model has no input of that name.", "The message lists its inputs.", "E10016"),
+    Code("AF543", "unsuitable file", "A file does not hold what the input takes.", "See the message."),
+)

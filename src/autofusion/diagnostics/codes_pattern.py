@@ -1,0 +1,56 @@
+"""Codes of fusion (AF3xx) and of pattern files (AF4xx)."""
+
+from __future__ import annotations
+
+from autofusion.diagnostics.code import Code
+
+PATTERN_CODES = (
+    Code(
+        "AF310",
+        "unknown name",
+        "A list of fusions names something that is no operator, pattern or fused operator.",
+        "The message names similar ones.",
+        "E10016",
+    ),
+    Code("AF311", "fusion level", "There is no such fusion level.", "The levels are 1, 2 and 3.", "E10013"),
+    Code(
+        "AF320",
+        "emission",
+        "A normalize pattern matched, but its operator cannot be made from what it matched.",
+        "Correct the [emit] section of the pattern.",
+    ),
+    Code("AF401", "no pattern file", "The file or folder cannot be read or is no TOML.", "Correct the file.", "E13005"),
+    Code("AF402", "header", "A key of the header is missing, unknown or of a wrong kind.", "See the message."),
+    Code("AF403", "syntax", "The graph text or a template is malformed.", "The message names line and column."),
+    Code("AF404", "unknown operator", "A statement names an operator or pattern that does not exist.", "Correct it."),
+    Code(
+        "AF405", "unknown attribute", "An operator has no such attribute, or a value no such property.", "Correct it."
+    ),
+    Code("AF406", "number of operands", "A call has a number of operands that its operator never has.", "Correct it."),
+    Code("AF407", "unbound name", "A clause or [emit] uses a name that no form binds.", "Correct the name."),
+    Code("AF408", "clause", "A condition under `where` is malformed or names no known predicate.", "Correct it."),
+    Code("AF409", "order of statements", "A name is used before its statement, or defined twice.", "Reorder them."),
+    Code("AF410", "unreachable statement", "A statement does not feed the root.", "The last statement is the root."),
+    Code(
+        "AF411",
+        "optional statement",
+        "An optional statement has no single first argument to stand for it.",
+        "Give every alternative the same first argument.",
+    ),
+    Code(
+        "AF412",
+        "correlated alternatives",
+        "Two statements have alternatives that depend on one another; every combination would match.",
+        "Write two [[form]]s.",
+    ),
+    Code("AF413", "nothing to fuse", "A form has fewer than two statements, or only optional ones.", "Add statements."),
+    Code("AF414", "template", "A part of a name depends on something that no form binds.", "Write {text?name}."),
+    Code("AF415", "stage", "A pattern stands on nodes that a later stage makes.", "Change the stage."),
+    Code(
+        "AF416",
+        "lost value",
+        "A normalize pattern drops a value that is not constant, or leaves operands unnamed.",
+        "Add the value to the inputs of [emit], or say that it is const.",
+    ),
+    Code("AF417", "pattern defined twice", "Two files define a pattern of one name.", "Rename one."),
+)

@@ -1,0 +1,84 @@
+"""Codes of options and usage (AF2xx), of verification and checks (AF6xx), and of our own faults (AF9xx)."""
+
+from __future__ import annotations
+
+from autofusion.diagnostics.code import Code
+
+_REPORT = "Run the command again with --debug and send its output, and the model if you may, to the issue tracker."
+
+USE_CODES = (
+    Code("AF201", "unknown option", "`atc` has no option of that name.", "The message names similar ones."),
+    Code("AF202", "option without value", "An option of `atc` needs a value.", "Write --name=value.", "E10004"),
+    Code("AF203", "stray word", "A word on the command line of `atc` belongs to no option.", "Write --name=value."),
+    Code("AF204", "extent of a dimension", "`--dim` is not of the form NAME=NUMBER.", "Write --dim batch=2."),
+    Code(
+        "AF205",
+        "malformed shape",
+        "`--input_shape` cannot be read.",
+        'Write --input_shape="x:1,3,224,224;y:1,8"; -1 leaves an extent open.',
+        "E10002",
+    ),
+    Code(
+        "AF206",
+        "option without effect",
+        "A warning: CANN has the option, this compiler has no use for it, and results do not depend on it.",
+        "Leave the option out.",
+    ),
+    Code("AF207", "missing option", "An option that is needed is missing or empty.", "Pass it.", "E10054"),
+    Code(
+        "AF208",
+        "cannot write",
+        "A file or folder cannot be written: it does not exist, is protected, or the disk is full.",
+        "Name a folder that exists and that you may write to.",
+        "E13004",
+    ),
+    Code(
+        "AF209",
+        "framework",
+        "`--framework` is missing or names another framework than ONNX.",
+        "Export the model to ONNX and pass --framework=5.",
+        "E10007",
+    ),
+    Code(
+        "AF210",
+        "option not supported",
+        "The option would change results, and this compiler cannot do what it asks for.",
+        "The message says what to do instead.",
+        "E10055",
+    ),
+    Code("AF211", "mode", "`--mode` names a mode that is not available.", "Use mode 0 or 6.", "E10055"),
+    Code("AF212", "path without file name", "`--output` names a folder.", "Add the artifact's name.", "E10022"),
+    Code(
+        "AF213",
+        "target",
+        "`--soc_version` names an Ascend chip; this compiler makes artifacts for x86-64 and aarch64 processors.",
+        "Leave the option out, or use the `atc` that comes with CANN.",
+        "E10055",
+    ),
+    Code("AF214", "invalid value", "The value of an option is not among those allowed.", "See the message.", "E10001"),
+    Code("AF215", "stage", "`dump` has no such stage for the model or artifact.", "The message lists the stages."),
+    Code(
+        "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."
+    ),
+    Code(
+        "AF602",
+        "oracle and evaluation disagree",
+        "The unfused model gives different results in the independent implementation and in float64.",
+        "Nothing is verified then; please report the model.",
+    ),
+    Code("AF610", "baseline", "The baseline of `check` cannot be read.", "Name a .fusion.json file.", "E13005"),
+    Code("AF611", "too few fusions", "A fusion matched less often than `--min` demands.", "See the notes."),
+    Code("AF612", "too many operators", "More operators are left than `--max-operators` allows.", "See the report."),
+    Code(
+        "AF613", "too many host steps", "More steps run on the host than `--max-host-steps` allows.", "See the notes."
+    ),
+    Code(
+        "AF614",
+        "change against the baseline",
+        "The fusion report differs from the baseline; an error where something got worse, a note otherwise.",
+        "Where the change is meant, commit the new report as the baseline.",
+    ),
+    Code("AF901", "internal error", "The compiler itself is at fault.", _REPORT, "E19999"),
+    Code("AF902", "damaged installation", "Files of the package are missing.", "Install the package again.", "E19999"),
+    Code("AF911", "impossible plan", "Lowering made a plan that does not hang together.", _REPORT, "E19999"),
+)
