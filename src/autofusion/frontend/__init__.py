@@ -1,0 +1,7 @@
+"""From an ONNX file to the graph, and from a graph to an ONNX file."""
+
+from autofusion.frontend.model import Model
+from autofusion.frontend.reader import read_model
+from autofusion.frontend.writer import write_graph
+
+__all__ = ["Model", "read_model", "write_graph"]

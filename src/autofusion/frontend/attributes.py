@@ -1,0 +1,78 @@
+"""AttributeProto -> attribute of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onnx import AttributeProto, GraphProto
+
+from autofusion.frontend.faults import ATTRIBUTE, fault
+from autofusion.frontend.frames import Frame, RawNode
+from autofusion.frontend.storage import Storage
+from autofusion.frontend.tensors import read_sparse, read_tensor
+from autofusion.ir import Attribute, Graph
+
+ReadGraph = Callable[[GraphProto, Frame, str], Graph]
+"""Reads a control-flow graph in a frame; the text says whose it is."""
+
+
+def read_attributes(raw: RawNode, storage: Storage, read_graph: ReadGraph) -> dict[str, Attribute]:
+    """The attributes of `raw` by name; those that refer to an attribute which the caller left out are absent."""
+    attributes: dict[str, Attribute] = {}
+    for written in raw.proto.attribute:
+        found = raw.frame.find_attribute(written)
+        if found is None:
+            continue
+        if written.name in attributes:
+            raise fault(ATTRIBUTE, f"node {raw.label!r} ({raw.proto.op_type}) has attribute {written.name!r} twice")
+        attributes[written.name] = _read_attribute(written.name, *found, raw, storage, read_graph)
+    return attributes
+
+
+def kind_of(proto: AttributeProto) -> int:
+    """The attribute's type, told from its fields where the file (IR 1) does not say."""
+    if proto.type:
+        return proto.type
+    scalars = {"f": AttributeProto.FLOAT, "i": AttributeProto.INT, "s": AttributeProto.STRING}
+    messages = {"t": AttributeProto.TENSOR, "g": AttributeProto.GRAPH, "sparse_tensor": AttributeProto.SPARSE_TENSOR}
+    for name, kind in {**scalars, **messages}.items():
+        if proto.HasField(name):
+            return kind
+    lists = {"floats": AttributeProto.FLOATS, "ints": AttributeProto.INTS, "strings": AttributeProto.STRINGS}
+    return next((kind for name, kind in lists.items() if len(getattr(proto, name))), AttributeProto.UNDEFINED)
+
+
+def _read_attribute(
+    name: str, proto: AttributeProto, frame: Frame, raw: RawNode, storage: Storage, read_graph: ReadGraph
+) -> Attribute:
+    where = f"attribute {name!r} of node {raw.label!r}"
+    match kind_of(proto):
+        case AttributeProto.FLOAT:
+            return proto.f
+        case AttributeProto.INT:
+            return proto.i
+        case AttributeProto.STRING:
+            return _read_text(proto.s, where)
+        case AttributeProto.FLOATS:
+            return tuple(proto.floats)
+        case AttributeProto.INTS:
+            return tuple(proto.ints)
+        case AttributeProto.STRINGS:
+            return tuple(_read_text(text, where) for text in proto.strings)
+        case AttributeProto.TENSOR:
+            return read_tensor(proto.t, f"{name} of {raw.label}", storage)
+        case AttributeProto.SPARSE_TENSOR:
+            return read_sparse(proto.sparse_tensor, f"{name} of {raw.label}", storage)
+        case AttributeProto.GRAPH:
+            return read_graph(proto.g, frame, where)
+        case kind:
+            known = kind in AttributeProto.AttributeType.values()
+            label = AttributeProto.AttributeType.Name(kind).lower() if known else str(kind)
+            raise fault(ATTRIBUTE, f"{where} has the kind {label}, which is not supported")
+
+
+def _read_text(data: bytes, where: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise fault(ATTRIBUTE, f"{where} is a string that is not UTF-8") from error

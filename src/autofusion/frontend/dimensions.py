@@ -1,0 +1,185 @@
+"""Dimension texts of a model -> symbols and expressions, with the extents that the user binds."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import TensorShapeProto, ValueInfoProto
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import UsageError
+from autofusion.frontend.faults import BAD_EXTENT, BOUND_EXTENT, UNKNOWN_INPUT, UNKNOWN_SYMBOL, fault
+from autofusion.ir import Dim, Shape, parse_dim, symbol, symbols
+from autofusion.ir.dims import Expr, substitute
+from autofusion.ir.scope import Names
+
+_UNNAMED = frozenset({"", "?", "*", "None", "none", "-1"})
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Dimensions:
+    """The symbols of a model's inputs.
+
+    A dimension parameter that is an identifier becomes the symbol of that name, one that is
+    an expression over such becomes the expression, any other text a symbol with a name made of it.
+    An extent without any name becomes a symbol of its own, called after input and axis.
+    """
+
+    def __init__(self, inputs: Sequence[ValueInfoProto]) -> None:
+        self.declared: dict[str, tuple[str, ...] | None] = {}
+        self._shapes: dict[str, Shape | None] = {}
+        self._symbols: dict[str, Dim] = {}
+        self._bound: dict[str, Dim] = {}
+        protos = {value.name: _shape_of(value) for value in inputs}
+        texts = [extent.dim_param for proto in protos.values() if proto for extent in proto.dim]
+        self._names = Names(filter(_is_symbol, texts))
+        self._symbols.update({text: symbol(text) for text in texts if _is_symbol(text)})
+        for text in texts:
+            if text not in _UNNAMED and text not in self._symbols:
+                self._symbols[text] = self._read_text(text)
+        for name, proto in protos.items():
+            self.declared[name] = None if proto is None else tuple(map(_spell_extent, proto.dim))
+            self._shapes[name] = None if proto is None else tuple(self._read_extents(name, proto))
+
+    def shape(self, name: str) -> Shape | None:
+        """The shape of input `name` with every binding applied, None where its rank is unknown."""
+        shape = self._shapes[name]
+        return None if shape is None else tuple(self._substitute(extent) for extent in shape)
+
+    def read_declared(self, value: ValueInfoProto) -> Shape | None:
+        """The shape that the file declares for an inner value, None unless every extent is a number or a known text."""
+        proto = _shape_of(value)
+        extents: list[Dim] = []
+        for extent in proto.dim if proto else ():
+            known = extent.dim_value if extent.HasField("dim_value") else self._symbols.get(extent.dim_param)
+            if known is None or (isinstance(known, int) and known < 0):
+                return None
+            extents.append(self._substitute(known))
+        return None if proto is None else tuple(extents)
+
+    def bind_shapes(self, shapes: Mapping[str, Sequence[int | str]]) -> None:
+        """Fix the extents of whole inputs: a number, a symbol or expression, or -1 for what the model says.
+
+        Raises UsageError for an unknown input, another rank, or an extent that contradicts the model or another one.
+        """
+        for name, wanted in shapes.items():
+            if name not in self._shapes:
+                raise _unknown(UNKNOWN_INPUT, "input", name, self._shapes)
+            self._bind_shape(name, wanted)
+
+    def bind_symbols(self, dims: Mapping[str, int]) -> None:
+        """Fix dimension parameters, named as in the model or by their symbol; raises UsageError for an unknown one."""
+        for name, extent in dims.items():
+            target = self._symbols.get(name)
+            if target is None and _is_symbol(name) and name in self._known_symbols():
+                target = symbol(name)
+            if target is None:
+                raise _unknown(UNKNOWN_SYMBOL, "dimension", name, sorted({*self._symbols, *self._known_symbols()}))
+            if extent < 0:
+                raise _misuse(BOUND_EXTENT, f"dimension {name!r} cannot be {extent}")
+            self._unify(self._substitute(target), extent, f"dimension {name!r}")
+
+    def _read_text(self, text: str) -> Dim:
+        try:
+            extent = parse_dim(text)
+            if isinstance(extent, Expr) and symbols(extent) <= self._symbols.keys():
+                return extent
+        except (ValueError, ZeroDivisionError, RecursionError, MemoryError):
+            pass
+        return symbol(self._names.fresh(_make_identifier(text)))
+
+    def _read_extents(self, name: str, proto: TensorShapeProto) -> Iterator[Dim]:
+        for axis, extent in enumerate(proto.dim):
+            if extent.HasField("dim_value") and extent.dim_value >= 0:
+                yield extent.dim_value
+            elif extent.HasField("dim_value") and extent.dim_value != -1:
+                raise fault(BAD_EXTENT, f"input {name!r} has extent {extent.dim_value} at axis {axis}")
+            elif extent.dim_param not in _UNNAMED:
+                yield self._symbols[extent.dim_param]
+            else:
+                yield symbol(self._names.fresh(f"{_make_identifier(name)}_{axis}"))
+
+    def _bind_shape(self, name: str, wanted: Sequence[int | str]) -> None:
+        shape = self._shapes[name]
+        if shape is None:
+            stem = _make_identifier(name)
+            shape = tuple(symbol(self._names.fresh(f"{stem}_{axis}")) for axis in range(len(wanted)))
+            self._shapes[name] = shape
+        if len(shape) != len(wanted):
+            raise _misuse(BOUND_EXTENT, f"input {name!r} has rank {len(shape)}, but {len(wanted)} extents are given")
+        for axis, (extent, given) in enumerate(zip(shape, wanted, strict=True)):
+            if given != -1:
+                where = f"extent {axis} of input {name!r}"
+                self._unify(self._substitute(extent), _read_given(given, where), where)
+
+    def _unify(self, extent: Dim, given: Dim, where: str) -> None:
+        given = self._substitute(given)
+        if extent == given:
+            return
+        name = _symbol_name(extent)
+        if name is None or name in symbols(given):
+            spelt = f"{extent}, not {given}" if isinstance(extent, int) else f"{extent}, which {given} does not settle"
+            raise _misuse(BOUND_EXTENT, f"{where} is {spelt}", "give the extents of the symbols that it is made of")
+        self._bound[name] = given
+
+    def _substitute(self, extent: Dim) -> Dim:
+        # A binding may name a symbol that a later one binds.
+        for _ in range(len(self._bound) + 1):
+            following = substitute(extent, self._bound)
+            if following == extent:
+                break
+            extent = following
+        return extent
+
+    def _known_symbols(self) -> set[str]:
+        shapes = [shape for name in self._shapes if (shape := self.shape(name)) is not None]
+        return {name for shape in shapes for extent in shape for name in symbols(extent)}
+
+
+def _shape_of(value: ValueInfoProto) -> TensorShapeProto | None:
+    tensor = value.type.tensor_type
+    return tensor.shape if tensor.HasField("shape") else None
+
+
+def _spell_extent(extent: TensorShapeProto.Dimension) -> str:
+    return str(extent.dim_value) if extent.HasField("dim_value") else extent.dim_param or "?"
+
+
+def _is_symbol(text: str) -> bool:
+    # An expression is read back from its text, where a keyword could not stand.
+    return _IDENTIFIER.fullmatch(text) is not None and not keyword.iskeyword(text) and text not in _UNNAMED
+
+
+def _make_identifier(text: str) -> str:
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "dim"
+    return stem if _is_symbol(stem) else f"dim_{stem}"
+
+
+def _symbol_name(extent: Dim) -> str | None:
+    """The name of an extent that is one symbol and nothing else."""
+    text = str(extent)
+    return text if isinstance(extent, Expr) and _is_symbol(text) else None
+
+
+def _read_given(given: int | str, where: str) -> Dim:
+    try:
+        extent = given if isinstance(given, int) else parse_dim(given)
+    except (ValueError, ZeroDivisionError, RecursionError, MemoryError) as error:
+        raise _misuse(BOUND_EXTENT, f"{where} cannot be {given!r}", "give a number, a name or an expression") from error
+    if isinstance(extent, int) and extent < 0:
+        raise _misuse(BOUND_EXTENT, f"{where} cannot be {extent}")
+    return extent
+
+
+def _misuse(code: str, problem: str, remedy: str = "") -> UsageError:
+    return UsageError(Diagnostic(code, problem, help=remedy))
+
+
+def _unknown(code: str, what: str, name: str, known: Iterable[str]) -> UsageError:
+    choices = list(known)
+    close = difflib.get_close_matches(name, choices, 3) or choices
+    remedy = f"known are {', '.join(map(repr, close))}" if close else f"the model has no {what}s to bind"
+    return _misuse(code, f"the model has no {what} {name!r}", remedy)

@@ -1,0 +1,206 @@
+"""GraphProto -> Graph: constants, then the nodes in topological order, each in canonical form and inferred."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import onnx.defs
+from onnx import GraphProto, ValueInfoProto
+
+from autofusion.errors import ModelError
+from autofusion.frontend.attributes import read_attributes
+from autofusion.frontend.constants import read_constant
+from autofusion.frontend.declarations import check_default, check_output, read_body_input, read_input_dtype
+from autofusion.frontend.dimensions import Dimensions
+from autofusion.frontend.faults import OPSET, TOO_LARGE, UNDEFINED_OUTPUT, UNKNOWN_OPERATOR, fault
+from autofusion.frontend.frames import Frame, RawNode, normalize_domain
+from autofusion.frontend.functions import Inliner
+from autofusion.frontend.opsets import newest_opset
+from autofusion.frontend.order import sort_nodes
+from autofusion.frontend.storage import Storage
+from autofusion.frontend.tensors import read_sparse, read_tensor
+from autofusion.frontend.walk import defined_names, require_unique_names
+from autofusion.ir import DType, Graph, Node, Value
+from autofusion.ir.scope import GraphScope, Names
+from autofusion.ops import canonicalize, infer, schema_of
+from autofusion.ops.element_types import DTYPES
+from autofusion.ops.faults import describe
+
+MAX_BYTES = 1 << 40
+"""No machine holds a greater tensor: a model that computes one is refused before anything tries to."""
+
+
+class GraphReader:
+    """Reads the graphs of one model; `names` hands out names that the file does not use."""
+
+    def __init__(self, storage: Storage, inliner: Inliner, dimensions: Dimensions, names: Names) -> None:
+        self.operator_count = 0
+        self._storage = storage
+        self._inliner = inliner
+        self._dimensions = dimensions
+        self._names = names
+        self._node_names: set[str] = set()
+        self._domains: dict[str, int] = {}
+
+    def read_main(self, proto: GraphProto, frame: Frame, inputs: Sequence[ValueInfoProto]) -> Graph:
+        """The graph of the model with `inputs`, those that initialisers only give a default included."""
+        graph = Graph(proto.name, [value.name for value in inputs], _output_names(proto, frame))
+        for value in inputs:
+            graph.set_value(Value(value.name, read_input_dtype(value), self._dimensions.shape(value.name)))
+        scope = GraphScope(graph, names=self._names)
+        self._fill(proto, frame, scope)
+        for value in proto.output:
+            check_output(value, graph.value(value.name))
+        graph.opsets = {"": newest_opset(), **self._domains}
+        return graph
+
+    def _read_nested(self, outer: GraphScope, raw: RawNode, proto: GraphProto, frame: Frame, where: str) -> Graph:
+        """The control-flow graph `proto` of `raw`; what it defines is renamed where it would hide an outer value."""
+        require_unique_names(proto, where, overridable=False)
+        inner = frame.nest()
+        for name in defined_names(proto):
+            renamed = frame.stem or name in frame.names
+            stem = f"{frame.stem}/{name}" if frame.stem else name
+            inner.names[name] = self._names.fresh(stem) if renamed else name
+        graph = Graph(proto.name, [inner.names[value.name] for value in proto.input], _output_names(proto, inner))
+        given = _body_operands(raw, outer)
+        for index, value in enumerate(proto.input):
+            known = given[index] if index < len(given) else Value("")
+            graph.set_value(read_body_input(inner.names[value.name], value, known))
+        self._fill(proto, inner, outer.nest(graph))
+        return graph
+
+    def _fill(self, proto: GraphProto, frame: Frame, scope: GraphScope) -> None:
+        for name, array in self._read_initializers(proto):
+            self._add_initializer(frame.names[name], array, scope.graph)
+        nodes = sort_nodes(list(self._inliner.expand(proto.node, frame)), scope.graph.outputs)
+        declared = {frame.names.get(value.name, ""): value for value in (*proto.value_info, *proto.output)}
+        position = 0
+        for raw in nodes:
+            if raw.proto.op_type == "Constant" and not normalize_domain(raw.proto.domain):
+                scope.graph.add_constant(raw.outputs[0], read_constant(raw, self._storage))
+                continue
+            self._add_node(raw, position, scope, declared)
+            position += 1
+
+    def _read_initializers(self, proto: GraphProto) -> Iterator[tuple[str, np.ndarray]]:
+        for tensor in proto.initializer:
+            yield tensor.name, read_tensor(tensor, tensor.name, self._storage)
+        for tensor in proto.sparse_initializer:
+            yield tensor.values.name, read_sparse(tensor, tensor.values.name, self._storage)
+
+    def _add_initializer(self, name: str, array: np.ndarray, graph: Graph) -> None:
+        if name not in graph.inputs:
+            graph.add_constant(name, array)
+            return
+        check_default(graph.value(name), Value(name, DType.of(array), array.shape))
+        graph.defaults[name] = array
+
+    def _add_node(self, raw: RawNode, position: int, scope: GraphScope, declared: Mapping[str, ValueInfoProto]) -> None:
+        self.operator_count += 1
+        domain, op = normalize_domain(raw.proto.domain), raw.proto.op_type
+        version = self._find_version(raw, domain)
+        origin = raw.name or f"{op}_{position}"
+        node = Node(
+            self._claim_node_name(raw.name, origin),
+            op,
+            _strip(raw.inputs),
+            _strip(raw.outputs),
+            read_attributes(raw, self._storage, partial(self._read_nested, scope, raw)),
+            domain,
+            opset=version,
+            origin=(origin,),
+        )
+        for part in canonicalize(node, version, scope):
+            values = [self._complete(value, part, declared) for value in infer(part, scope)]
+            for value in values:
+                _require_possible(value, part)
+            scope.graph.add(part, values)
+
+    def _find_version(self, raw: RawNode, domain: str) -> int:
+        version = raw.frame.opsets.get(domain)
+        if version is None:
+            raise fault(
+                OPSET,
+                f"node {raw.label!r} is {raw.proto.op_type!r} of domain {domain or 'ai.onnx'!r}, which is not imported",
+                "add the domain to the model's opset_import",
+            )
+        if domain:
+            self._domains[domain] = version
+            return version
+        schema = schema_of(raw.proto.op_type, "", version)
+        if schema is None or schema.deprecated:
+            raise _unknown_operator(raw, version)
+        return version
+
+    def _claim_node_name(self, wanted: str, stem: str) -> str:
+        name = wanted if wanted and wanted not in self._node_names else self._names.fresh(stem)
+        self._node_names.add(name)
+        self._names.reserve(name)
+        return name
+
+    def _complete(self, value: Value, node: Node, declared: Mapping[str, ValueInfoProto]) -> Value:
+        """`value`, where inference says nothing, as the file declares it.
+
+        A declared shape counts for operators of other domains only: ours may depend on the operands' elements.
+        """
+        proto = declared.get(value.name)
+        if proto is None:
+            return value
+        dtype = value.dtype or DTYPES.get(proto.type.tensor_type.elem_type)
+        shape = value.shape
+        if shape is None and node.opaque and node.domain:
+            shape = self._dimensions.read_declared(proto)
+        return replace(value, dtype=dtype, shape=shape)
+
+
+def _output_names(proto: GraphProto, frame: Frame) -> list[str]:
+    for value in proto.output:
+        if value.name not in frame.names:
+            raise fault(
+                UNDEFINED_OUTPUT,
+                f"output {value.name!r} of graph {proto.name!r} is not produced",
+                "the model was cut or edited wrongly; export it again",
+            )
+    return [frame.names[value.name] for value in proto.output]
+
+
+def _body_operands(raw: RawNode, outer: GraphScope) -> list[Value]:
+    """What a Loop or Scan node hands to the inputs of its body."""
+    values = [outer.value(name) if name else Value("") for name in raw.inputs]
+    if raw.proto.op_type == "Loop":
+        return [Value("", DType.INT64, ()), Value("", DType.BOOL, ()), *values[2:]]
+    return values if raw.proto.op_type == "Scan" else []
+
+
+def _require_possible(value: Value, node: Node) -> None:
+    if value.dtype is None or value.shape is None:
+        return
+    size = value.dtype.numpy.itemsize * math.prod(extent for extent in value.shape if isinstance(extent, int))
+    if size > MAX_BYTES:
+        problem = f"{node.op} node {node.name!r} computes {describe(value)}, which takes {size / 2**40:.0f} TiB"
+        raise fault(TOO_LARGE, problem, "no machine can run this model")
+
+
+def _strip(names: tuple[str, ...]) -> tuple[str, ...]:
+    """`names` without empty places at the end."""
+    count = max((index + 1 for index, name in enumerate(names) if name), default=0)
+    return names[:count]
+
+
+def _unknown_operator(raw: RawNode, version: int) -> ModelError:
+    op = raw.proto.op_type
+    known = {schema.name: schema.since_version for schema in onnx.defs.get_all_schemas() if not schema.domain}
+    problem = f"node {raw.label!r} has the operator {op!r}, which ONNX does not have in opset {version}"
+    if op in known:
+        remedy = (
+            f"it exists since opset {known[op]}" if known[op] > version else "it was removed; export the model again"
+        )
+        return fault(UNKNOWN_OPERATOR, problem, remedy)
+    close = difflib.get_close_matches(op, known, 1)
+    return fault(UNKNOWN_OPERATOR, problem, f"the nearest name is {close[0]!r}" if close else "")

@@ -1,0 +1,98 @@
+"""ONNX file -> Model: checks, canonical form and inference, one node after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from google.protobuf.message import DecodeError
+from onnx import IR_VERSION as NEWEST_IR_VERSION
+from onnx import ModelProto
+
+from autofusion.frontend.dimensions import Dimensions
+from autofusion.frontend.faults import IR_VERSION, NO_OUTPUTS, OPSET, fault
+from autofusion.frontend.frames import Frame
+from autofusion.frontend.functions import Inliner
+from autofusion.frontend.graphs import GraphReader
+from autofusion.frontend.model import Model
+from autofusion.frontend.opsets import read_opsets
+from autofusion.frontend.storage import Storage, not_a_model
+from autofusion.frontend.walk import all_names, defined_names, initializer_names, require_unique_names
+from autofusion.ir.scope import Names
+
+OLDEST_IR_VERSION = 3
+
+
+def read_model(
+    path: Path,
+    *,
+    dims: Mapping[str, int] = MappingProxyType({}),
+    shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({}),
+) -> Model:
+    """The model in file `path`, in canonical form, with types and shapes as far as they follow from the inputs.
+
+    Args:
+        path: An ONNX file; external data lies in its folder.
+        dims: Numbers for dimension parameters, named as the file spells them or by their symbol.
+        shapes: Extents of whole inputs: numbers, symbols or expressions, -1 for what the file says.
+
+    Raises:
+        ModelError: The file is broken, contradicts itself or uses what is not supported.
+        UsageError: `dims` or `shapes` name something unknown or contradict the model.
+    """
+    storage = Storage(path)
+    proto = _parse(storage)
+    try:
+        return _read_proto(proto, storage, dims, shapes)
+    except UnicodeDecodeError as error:
+        raise not_a_model(path.name, "it holds text that is not UTF-8") from error
+
+
+def _parse(storage: Storage) -> ModelProto:
+    structure = storage.read_structure()
+    try:
+        proto = ModelProto.FromString(structure)
+    except DecodeError as error:
+        raise not_a_model(storage.path.name, "it cannot be parsed") from error
+    if not proto.HasField("graph"):
+        raise not_a_model(storage.path.name, "it holds no graph")
+    if not OLDEST_IR_VERSION <= proto.ir_version <= NEWEST_IR_VERSION:
+        raise fault(
+            IR_VERSION,
+            f"{storage.path.name!r} has IR version {proto.ir_version}; "
+            f"versions {OLDEST_IR_VERSION} to {NEWEST_IR_VERSION} can be read",
+            "export the model again, or install a newer onnx package",
+        )
+    if not proto.opset_import:
+        raise fault(OPSET, f"{storage.path.name!r} imports no operator set", "set opset_import in the model")
+    return proto
+
+
+def _read_proto(
+    proto: ModelProto, storage: Storage, dims: Mapping[str, int], shapes: Mapping[str, tuple[int | str, ...]]
+) -> Model:
+    overridable = proto.ir_version >= 4
+    require_unique_names(proto.graph, "the graph", overridable=True)
+    if not proto.graph.output:
+        raise fault(NO_OUTPUTS, f"graph {proto.graph.name!r} has no outputs", "name the values to compute as outputs")
+    opsets = read_opsets(proto.opset_import, "the model")
+    fixed = set() if overridable else set(initializer_names(proto.graph))
+    inputs = [value for value in proto.graph.input if value.name not in fixed]
+    dimensions = Dimensions(inputs)
+    dimensions.bind_shapes(shapes)
+    dimensions.bind_symbols(dims)
+    names = Names(all_names(proto.graph))
+    reader = GraphReader(storage, Inliner(proto.functions, names), dimensions, names)
+    frame = Frame({name: name for name in defined_names(proto.graph)}, opsets)
+    graph = reader.read_main(proto.graph, frame, inputs)
+    return Model(
+        graph=graph,
+        digest=storage.digest(),
+        ir_version=proto.ir_version,
+        opsets=opsets,
+        producer=" ".join(filter(None, (proto.producer_name, proto.producer_version))),
+        path=storage.path.name,
+        operator_count=reader.operator_count,
+        input_dims={name: dimensions.declared[name] for name in graph.inputs},
+    )

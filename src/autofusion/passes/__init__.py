@@ -1,0 +1,22 @@
+"""Passes over a graph: folding, removal of what does nothing, shapes."""
+
+from autofusion.passes.contents import fold_contents
+from autofusion.passes.dead import remove_dead
+from autofusion.passes.driver import PassRecord, run_passes
+from autofusion.passes.fold import FOLD_BUDGET, fold_constants
+from autofusion.passes.identity import remove_identities
+from autofusion.passes.redirect import redirect, rename_result
+from autofusion.passes.shapes import infer_shapes
+
+__all__ = [
+    "FOLD_BUDGET",
+    "PassRecord",
+    "fold_constants",
+    "fold_contents",
+    "infer_shapes",
+    "redirect",
+    "remove_dead",
+    "remove_identities",
+    "rename_result",
+    "run_passes",
+]

@@ -1,0 +1,50 @@
+"""Renaming of what is read or computed, nested graphs included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autofusion.ir import Graph, Node, substitute_operands
+from autofusion.passes.nested import map_nested
+
+
+def redirect(graph: Graph, old: str, new: str) -> int:
+    """Let every reader of `old` read `new` instead, captures by nested graphs included; returns the readers changed.
+
+    Graph outputs keep their names.  Raises ValueError where a nested graph that reads `old` defines `new` itself.
+    """
+    readers = {use.node.name: use.node for use in graph.consumers(old)}
+    for node in readers.values():
+        graph.update(redirect_operands(node, old, new))
+    return len(readers)
+
+
+def redirect_operands(node: Node, old: str, new: str) -> Node:
+    """`node` reading `new` in place of `old`, as operand and in its nested graphs, which are copied."""
+    changed, _ = map_nested(node, lambda graph: _redirect_captured(graph, old, new))
+    return replace(changed, inputs=substitute_operands(changed, {old: new}))
+
+
+def rename_result(graph: Graph, old: str, new: str) -> None:
+    """Let the node that computes `old` call its result `new`, and every reader with it.
+
+    `new` must be free.  Graph outputs called `old` are not changed, so there must be none.
+    """
+    producer = graph.producer(old)
+    if producer is None or old in graph.outputs:
+        raise ValueError(f"{old!r} is no result that may be renamed")
+    outputs = tuple(new if name == old else name for name in producer.outputs)
+    graph.update(replace(producer, outputs=outputs))
+    graph.set_value(replace(graph.value(old), name=new))
+    redirect(graph, old, new)
+
+
+def _redirect_captured(graph: Graph, old: str, new: str) -> int:
+    if graph.defines(old):
+        return 0
+    read = old in graph.outputs or graph.consumers(old)
+    if read and graph.defines(new):
+        raise ValueError(f"graph {graph.name!r} defines {new!r} itself and cannot read the outer value of that name")
+    changed = redirect(graph, old, new) + graph.outputs.count(old)
+    graph.outputs = tuple(new if name == old else name for name in graph.outputs)
+    return changed

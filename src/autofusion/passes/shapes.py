@@ -1,0 +1,40 @@
+"""Repeated inference: what folding has made known reaches the values behind it."""
+
+from __future__ import annotations
+
+from autofusion.ir import Graph, Value
+from autofusion.ir.scope import GraphScope
+from autofusion.ops import infer
+from autofusion.passes.nested import edit_nested
+
+
+def infer_shapes(graph: Graph) -> int:
+    """Infer every node anew, producers first; returns how many values are better known than before.
+
+    What was known stays known.  Raises ModelError where operands contradict each other.
+    """
+    return _infer(GraphScope(graph))
+
+
+def _infer(scope: GraphScope) -> int:
+    changes = 0
+    for node in scope.graph.topological():
+        if node.subgraphs():
+            changes += edit_nested(scope.graph, node, lambda nested: _infer(scope.nest(nested)))
+        for found in infer(scope.graph.node(node.name), scope):
+            known = scope.graph.value(found.name)
+            better = _merge(known, found)
+            if better != known:
+                scope.graph.set_value(better)
+                changes += 1
+    return changes
+
+
+def _merge(known: Value, found: Value) -> Value:
+    """Everything that is known of a value; the newer inference, which knows more of the operands, wins."""
+    return Value(
+        known.name,
+        found.dtype or known.dtype,
+        known.shape if found.shape is None else found.shape,
+        known.content if found.content is None else found.content,
+    )
