@@ -26,7 +26,12 @@ ARTIFACT_CODES = (
         "Free some space.",
         "E13004",
     ),
-    Code("AF517", "report in the artifact", "The fusion report inside the artifact cannot be read.", _AGAIN),
+    Code(
+        "AF517",
+        "another backend",
+        "The artifact was compiled for another backend than it is loaded with.",
+        "Load it with the backend it was compiled for, or compile it again.",
+    ),
     Code(
         "AF518",
         "undetermined extent",
@@ -50,8 +55,10 @@ ARTIFACT_CODES = (
         "AF533", "impossible extent", "The extents of the inputs give an inner value an impossible one.", "Change them."
     ),
     Code("AF534", "array for an output", "An array that was given cannot take its output.", "Leave it out."),
+    Code("AF535", "session", "There is no such backend, or no such number of threads.", "See the message.", "E10001"),
     Code("AF540", "file of inputs", "A file of arrays cannot be read.", "Name a .npy, .npz or .bin file.", "E13003"),
     Code("AF541", "open extent", "An extent must be known to make an input or to read raw bytes.", "Pass --dim."),
     Code("AF542", "unknown input", "The model has no input of that name.", "The message lists its inputs.", "E10016"),
     Code("AF543", "unsuitable file", "A file does not hold what the input takes.", "See the message."),
+    Code("AF544", "report in the artifact", "The fusion report inside the artifact cannot be read.", _AGAIN),
 )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from autofusion.diagnostics.code import Code
 
+_NOTES = "The notes name the statement, node and value; the help says what would make it match."
+
 PATTERN_CODES = (
+    Code("AF301", "near miss", "A note: a pattern nearly matched, and nothing was applied.", _NOTES),
+    Code("AF302", "near miss, smaller match", "A note: a pattern nearly matched, a smaller one was applied.", _NOTES),
+    Code("AF303", "switched off", "A note: a pattern matched, but a list or the level forbids it.", _NOTES),
+    Code("AF304", "nodes taken", "A note: a pattern matched, but a better one took its nodes.", _NOTES),
     Code(
         "AF310",
         "unknown name",

@@ -12,13 +12,13 @@ from autofusion.report.records import FusionReport
 
 
 def read_report(artifact: Path) -> FusionReport:
-    """The report inside an artifact; raises ArtifactError AF517 where it is none."""
+    """The report inside an artifact; raises ArtifactError AF544 where it is none."""
     text = read_artifact(artifact, verify_weights=False).report
     try:
         return parse_json(text)
     except ValueError as error:
         message = f"the report in {str(artifact)!r} cannot be read: {error}"
-        raise ArtifactError(Diagnostic("AF517", message, help="compile the model again")) from error
+        raise ArtifactError(Diagnostic("AF544", message, help="compile the model again")) from error
 
 
 def read_baseline(path: Path) -> FusionReport:

@@ -41,19 +41,14 @@ def command(
 
     Inputs that no file gives are generated; extents that neither a file nor --dim gives are small.
     """
-    from autofusion.runtime import load
-    from autofusion.services.run_inputs import complete_inputs, read_inputs
+    from autofusion.services.run_artifact import run_artifact
     from autofusion.services.tensor_summary import TensorSummary, save_tensors, summarize_tensor
 
-    extents = parse_dims(dims)
-    session = load(artifact, threads=threads)
-    given = read_inputs(sources, session.inputs, extents)
-    feeds = complete_inputs(session.inputs, given, seed, extents)
-    outputs = session.run(feeds)
+    run = run_artifact(artifact, sources, seed=seed, dims=parse_dims(dims), threads=threads)
     if output is not None:
-        save_tensors(output, outputs)
-    inputs = [summarize_tensor(name, array) for name, array in feeds.items()]
-    results = [summarize_tensor(name, array) for name, array in outputs.items()]
+        save_tensors(output, run.outputs)
+    inputs = [summarize_tensor(name, array) for name, array in run.inputs.items()]
+    results = [summarize_tensor(name, array) for name, array in run.outputs.items()]
     if format == "json":
         data = {"inputs": [row.to_dict() for row in inputs], "outputs": [row.to_dict() for row in results]}
         show_data(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
