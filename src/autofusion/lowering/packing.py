@@ -1,0 +1,40 @@
+"""Packing of constant weights into the column panels that the C kernels read.
+
+A panel holds `PANEL` columns (filters of a convolution, columns of a matrix) side by side for
+every row of the product, so that the kernel walks it from front to back.  The last panel of a
+group is padded with zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+PANEL = 16
+"""Columns of a panel: AF_PANEL of `runtime/csrc/record.h`."""
+
+
+def pack_conv_weight(weight: np.ndarray, group: int) -> np.ndarray:
+    """Panels of the convolution weight [M, C/group, *kernel], flat and of type float32.
+
+    Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  With one
+    input and one output channel per group the groups are the columns: [ceil(M / PANEL)][taps][PANEL].
+    """
+    filters, depth = weight.shape[:2]
+    if depth == 1 and filters == group:
+        return _pack_columns(weight.reshape(1, filters, -1).transpose(0, 2, 1))
+    taps_first = np.moveaxis(weight, 1, -1).reshape(group, filters // group, -1)
+    return _pack_columns(taps_first.transpose(0, 2, 1))
+
+
+def pack_matmul_weight(b: np.ndarray) -> np.ndarray:
+    """Panels of the matrix b [K, N], flat and of type float32: layout [ceil(N / PANEL)][K][PANEL]."""
+    return _pack_columns(b[np.newaxis])
+
+
+def _pack_columns(matrices: np.ndarray) -> np.ndarray:
+    """Each of the matrices [count, rows, columns] as panels [count][panel][row][PANEL], one after the other."""
+    count, rows, columns = matrices.shape
+    panels = -(-columns // PANEL)
+    padded = np.zeros((count, panels * PANEL, rows), np.float32)
+    padded[:, :columns] = matrices.transpose(0, 2, 1)
+    return np.ascontiguousarray(padded.reshape(count, panels, PANEL, rows).transpose(0, 1, 3, 2)).ravel()

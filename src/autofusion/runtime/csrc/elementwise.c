@@ -1,0 +1,153 @@
+/* Steps that work element by element: affine, unary, binary, copy. */
+#include "activation.h"
+#include "call.h"
+#include "power.h"
+#include "vector.h"
+
+/* Elements of a row that are worked on before the next operation passes over them. */
+enum { CHUNK = 1024 };
+
+/* Rows without gaps between them are one long row. */
+static af_rows join_rows(const af_rows *rows) {
+    af_rows joined = *rows;
+    if (rows->x_pitch != rows->columns || rows->y_pitch != rows->columns) return joined;
+    joined.columns = joined.x_pitch = joined.y_pitch = rows->rows * rows->columns;
+    joined.rows = 1;
+    return joined;
+}
+
+void af_run_unary(const af_call *call, int64_t part, int64_t parts) {
+    af_rows shape = join_rows(&call->step->rows);
+    af_activation activation = {shape.function, (float)call->step->alpha, (float)call->step->beta};
+    af_range rows = {0, shape.rows}, columns = {0, shape.columns};
+    if (shape.rows == 1)
+        columns = share(shape.columns, AF_PANEL, part, parts);
+    else
+        rows = share(shape.rows, 1, part, parts);
+    const float *x = call->operands[AF_X] + rows.first * shape.x_pitch + columns.first;
+    float *y = call->operands[AF_RESULT] + rows.first * shape.y_pitch + columns.first;
+    af_apply(&activation, x, shape.x_pitch, y, shape.y_pitch, rows.last - rows.first, columns.last - columns.first);
+}
+
+void af_run_affine(const af_call *call, int64_t part, int64_t parts) {
+    const af_rows *shape = &call->step->rows;
+    const float *scale = call->operands[AF_SCALE], *shift = call->operands[AF_SHIFT];
+    af_activation activation = {shape->function, (float)call->step->alpha, (float)call->step->beta};
+    af_range rows = share(shape->rows, 1, part, parts);
+    for (int64_t row = rows.first; row < rows.last; row++) {
+        const float *x = call->operands[AF_X] + row * shape->x_pitch;
+        float *y = call->operands[AF_RESULT] + row * shape->y_pitch;
+        int64_t i = 0;
+        for (; i + AF_WIDTH <= shape->columns; i += AF_WIDTH) store(y + i, load(x + i) * load(scale + i) + load(shift + i));
+        for (; i < shape->columns; i++) y[i] = x[i] * scale[i] + shift[i];
+        af_apply(&activation, y, shape->y_pitch, y, shape->y_pitch, 1, shape->columns);
+    }
+}
+
+/* A run of elements of a binary step; steps are 0 or 1 for a and b in the vector loop. */
+typedef struct run {
+    const float *a, *b;
+    float *y;
+    int64_t count, a_step, b_step, y_step;
+} run;
+
+typedef vf combination(vf a, vf b);
+
+AF_INLINE vf add(vf a, vf b) { return a + b; }
+AF_INLINE vf subtract(vf a, vf b) { return a - b; }
+AF_INLINE vf multiply(vf a, vf b) { return a * b; }
+AF_INLINE vf divide(vf a, vf b) { return a / b; }
+
+AF_INLINE vf take(const float *from, int64_t step, int64_t at, int64_t count) {
+    if (step == 0) return splat(*from);
+    return count < AF_WIDTH ? load_some(from + at, count) : load(from + at);
+}
+
+AF_INLINE void combine(combination *apply, const run *r) {
+    int64_t i = 0;
+    for (; i + AF_WIDTH <= r->count; i += AF_WIDTH)
+        store(r->y + i, apply(take(r->a, r->a_step, i, AF_WIDTH), take(r->b, r->b_step, i, AF_WIDTH)));
+    int64_t rest = r->count - i;
+    if (rest > 0) store_some(r->y + i, apply(take(r->a, r->a_step, i, rest), take(r->b, r->b_step, i, rest)), rest);
+}
+
+static void raise_to_power(const run *r) {
+    for (int64_t i = 0; i < r->count; i++) r->y[i] = power(r->a[i * r->a_step], r->b[i * r->b_step]);
+}
+
+static void combine_run(int64_t operator, const run *r) {
+    switch (operator) {
+    case AF_ADD: combine(add, r); break;
+    case AF_SUB: combine(subtract, r); break;
+    case AF_MUL: combine(multiply, r); break;
+    case AF_DIV: combine(divide, r); break;
+    case AF_POW: raise_to_power(r); break;
+    case AF_MAX: combine(maximum, r); break;
+    case AF_MIN: combine(minimum, r); break;
+    default: break;
+    }
+}
+
+/* Elements that are not side by side pass through buffers that are. */
+static void combine_strided(int64_t operator, const run *r) {
+    float a[AF_PANEL], b[AF_PANEL], y[AF_PANEL];
+    for (int64_t first = 0; first < r->count; first += AF_PANEL) {
+        run piece = {a, b, y, smaller(r->count - first, AF_PANEL), 1, 1, 1};
+        for (int64_t i = 0; i < piece.count; i++) {
+            a[i] = r->a[(first + i) * r->a_step];
+            b[i] = r->b[(first + i) * r->b_step];
+        }
+        combine_run(operator, &piece);
+        for (int64_t i = 0; i < piece.count; i++) r->y[(first + i) * r->y_step] = y[i];
+    }
+}
+
+static void run_chunk(const af_call *call, const run *r) {
+    const af_binary *binary = &call->step->binary;
+    af_activation activation = {binary->activation, (float)call->step->alpha, (float)call->step->beta};
+    if (r->y_step == 1 && (r->a_step | r->b_step | 1) == 1)
+        combine_run(binary->operator, r);
+    else
+        combine_strided(binary->operator, r);
+    if (r->y_step == 1)
+        af_apply(&activation, r->y, r->count, r->y, r->count, 1, r->count);
+    else
+        af_apply(&activation, r->y, r->y_step, r->y, r->y_step, r->count, 1);
+}
+
+void af_run_binary(const af_call *call, int64_t part, int64_t parts) {
+    const af_binary *binary = &call->step->binary;
+    enum { INNER = AF_AXES - 1 };
+    int64_t row_count = 1;
+    for (int axis = 0; axis < INNER; axis++) row_count *= binary->extents[axis];
+    af_range rows = {0, row_count}, columns = {0, binary->extents[INNER]};
+    if (row_count >= parts)
+        rows = share(row_count, 1, part, parts);
+    else
+        columns = share(columns.last, AF_PANEL, part, parts);
+    for (int64_t row = rows.first; row < rows.last; row++) {
+        int64_t a = 0, b = 0, y = 0;
+        for (int64_t axis = INNER - 1, rest = row; axis >= 0; axis--) {
+            int64_t at = rest % binary->extents[axis];
+            a += at * binary->a_strides[axis];
+            b += at * binary->b_strides[axis];
+            y += at * binary->y_strides[axis];
+            rest /= binary->extents[axis];
+        }
+        run chunk = {.a_step = binary->a_strides[INNER], .b_step = binary->b_strides[INNER],
+                     .y_step = binary->y_strides[INNER]};
+        for (int64_t column = columns.first; column < columns.last; column += CHUNK) {
+            chunk.a = call->operands[AF_A] + a + column * chunk.a_step;
+            chunk.b = call->operands[AF_B] + b + column * chunk.b_step;
+            chunk.y = call->operands[AF_RESULT] + y + column * chunk.y_step;
+            chunk.count = smaller(columns.last - column, CHUNK);
+            run_chunk(call, &chunk);
+        }
+    }
+}
+
+void af_run_copy(const af_call *call, int64_t part, int64_t parts) {
+    af_range bytes = share(call->step->operands[AF_RESULT].bytes, 4096, part, parts);
+    const char *x = (const char *)call->operands[AF_X] + bytes.first;
+    memcpy((char *)call->operands[AF_RESULT] + bytes.first, x, (size_t)(bytes.last - bytes.first));
+}

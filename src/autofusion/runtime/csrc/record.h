@@ -1,0 +1,160 @@
+/* Records shared with Python: a context and the steps that it runs.
+
+   The layout is that of `runtime/records.py` and `runtime/native.py`; whoever changes one side
+   changes the other and AF_ABI_VERSION.  Extents, strides and pitches count elements. */
+#ifndef AF_RECORD_H
+#define AF_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define AF_ABI_VERSION 1
+#define AF_EXPORT __attribute__((visibility("default")))
+
+enum { AF_OPERANDS = 6, AF_INTS = 41, AF_FLOATS = 4, AF_AXES = 8, AF_BATCH_AXES = 6 };
+
+/* Columns of a weight panel, rows and depth of a block of a matrix product. */
+enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256 };
+
+/* Convolutions with fewer channels per group copy each window into one row first. */
+enum { AF_GATHER_CHANNELS = 8 };
+
+enum af_kernel {
+    AF_PASS, /* the session runs this step itself */
+    AF_CONV,
+    AF_MATMUL,
+    AF_POOL,
+    AF_AFFINE,
+    AF_UNARY,
+    AF_BINARY,
+    AF_RELAYOUT,
+    AF_COPY,
+    AF_KERNEL_COUNT
+};
+
+enum af_space { AF_NONE, AF_ARENA, AF_WEIGHTS, AF_BINDING };
+
+/* Places of a record's operands: the result, the kernel's operands in their order, scratch memory. */
+enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_SCRATCH };
+enum { AF_A = 1, AF_B = 2, AF_SCALE = 2, AF_SHIFT = 3 };
+
+/* The activations, then the other functions of one operand. */
+enum af_function {
+    AF_IDENTITY,
+    AF_RELU,
+    AF_LEAKY_RELU,
+    AF_CLIP,
+    AF_SIGMOID,
+    AF_TANH,
+    AF_HARD_SIGMOID,
+    AF_HARD_SWISH,
+    AF_SILU,
+    AF_GELU,
+    AF_GELU_TANH,
+    AF_ELU,
+    AF_ACTIVATION_COUNT,
+    AF_ABS = AF_ACTIVATION_COUNT,
+    AF_NEG,
+    AF_EXP,
+    AF_LOG,
+    AF_SQRT,
+    AF_RECIPROCAL,
+    AF_FLOOR,
+    AF_CEIL,
+    AF_ERF,
+    AF_FUNCTION_COUNT
+};
+
+enum af_operator { AF_ADD, AF_SUB, AF_MUL, AF_DIV, AF_POW, AF_MAX, AF_MIN, AF_OPERATOR_COUNT };
+
+enum af_pool_kind { AF_POOL_MAX, AF_POOL_AVERAGE, AF_POOL_KIND_COUNT };
+
+/* A sliding window over an image of up to three axes; axes that are not there have extent 1. */
+typedef struct af_window {
+    int64_t x[3], y[3], kernel[3], strides[3], begins[3], ends[3], dilations[3];
+} af_window;
+
+typedef struct af_conv {
+    int64_t batch, group, channels, filters;
+    af_window window;
+    int64_t x_pitch, y_pitch, residual_pitch, activation;
+} af_conv;
+
+/* Rows of one product; the matrices of a and b lie at the sums of their batch strides, those of y one after the other. */
+typedef struct af_matmul {
+    int64_t batch[AF_BATCH_AXES], a_strides[AF_BATCH_AXES], b_strides[AF_BATCH_AXES];
+    int64_t rows, depth, columns, trans_a, trans_b, packed, activation;
+} af_matmul;
+
+typedef struct af_pool {
+    int64_t batch, channels;
+    af_window window;
+    int64_t x_pitch, y_pitch, kind, include_pad;
+} af_pool;
+
+/* Affine and unary steps: `function` is an activation there, any function here. */
+typedef struct af_rows {
+    int64_t rows, columns, x_pitch, y_pitch, function;
+} af_rows;
+
+typedef struct af_binary {
+    int64_t extents[AF_AXES], a_strides[AF_AXES], b_strides[AF_AXES], y_strides[AF_AXES];
+    int64_t operator, activation;
+} af_binary;
+
+typedef struct af_relayout {
+    int64_t batch, channels, pixels;
+    int64_t x_batch, x_channel, x_pixel, y_batch, y_channel, y_pixel;
+} af_relayout;
+
+typedef struct af_operand {
+    int32_t space, slot;
+    int64_t offset, bytes;
+} af_operand;
+
+typedef struct af_step {
+    int32_t kernel, reserved;
+    af_operand operands[AF_OPERANDS];
+    union {
+        int64_t ints[AF_INTS];
+        af_conv conv;
+        af_matmul matmul;
+        af_pool pool;
+        af_rows rows;
+        af_binary binary;
+        af_relayout relayout;
+    };
+    double scale, alpha, beta, unused;
+} af_step;
+
+_Static_assert(sizeof(af_step) == 512, "the layout of runtime/records.py");
+
+typedef struct af_binding {
+    void *data;
+    int64_t bytes, writable;
+} af_binding;
+
+typedef struct af_context {
+    const af_step *steps;
+    int64_t step_count;
+    void *arena;
+    int64_t arena_bytes;
+    const void *weights;
+    int64_t weights_bytes;
+    const af_binding *bindings;
+    int64_t binding_count;
+    int64_t threads;
+} af_context;
+
+AF_EXPORT int32_t af_abi_version(void);
+
+/* The x86-64 level of this processor, 1 to 4; 0 on other architectures. */
+AF_EXPORT int32_t af_cpu_level(void);
+
+/* 0 where every record stays within its operands and every operand within its space; else -1 and a message. */
+AF_EXPORT int32_t af_check(const af_context *context, char *message, size_t size);
+
+/* Run steps first..last-1 of a context that af_check accepted; -1 where it has no such steps. */
+AF_EXPORT int32_t af_run(const af_context *context, int64_t first, int64_t last);
+
+#endif

@@ -1,0 +1,89 @@
+/* The executor: resolves the operands of each record and shares its work among threads. */
+#include "call.h"
+#include "threads.h"
+
+typedef void kernel(const af_call *call, int64_t part, int64_t parts);
+
+/* Operations worth a thread of their own: a few microseconds. */
+static const double grain = 8192;
+
+static double multiply_all(const int64_t *extents, int count) {
+    double product = 1;
+    for (int i = 0; i < count; i++) product *= (double)extents[i];
+    return product;
+}
+
+/* Roughly how many vector operations a step takes; 0 where its result has no elements. */
+static double estimate_work(const af_step *step) {
+    const af_conv *conv = &step->conv;
+    const af_matmul *matmul = &step->matmul;
+    const af_pool *pool = &step->pool;
+    switch (step->kernel) {
+    case AF_CONV:
+        return multiply_all(conv->window.y, 3) * (double)conv->batch * (double)conv->filters *
+               (1 + multiply_all(conv->window.kernel, 3) * (double)(conv->channels / conv->group) / 16);
+    case AF_MATMUL:
+        return multiply_all(matmul->batch, AF_BATCH_AXES) * (double)matmul->rows * (double)matmul->columns *
+               (1 + (double)matmul->depth / 16);
+    case AF_POOL:
+        return multiply_all(pool->window.y, 3) * (double)pool->batch * (double)pool->channels *
+               (1 + multiply_all(pool->window.kernel, 3) / 4);
+    case AF_AFFINE:
+    case AF_UNARY: return multiply_all(step->ints, 2);
+    case AF_BINARY: return multiply_all(step->binary.extents, AF_AXES);
+    case AF_RELAYOUT: return multiply_all(step->ints, 3);
+    case AF_COPY: return (double)step->operands[AF_RESULT].bytes / 16;
+    default: return 0;
+    }
+}
+
+static kernel *find_kernel(const af_step *step) {
+    switch (step->kernel) {
+    case AF_CONV: return is_depthwise(&step->conv) ? af_run_depthwise : af_run_conv;
+    case AF_MATMUL: return af_run_matmul;
+    case AF_POOL: return af_run_pool;
+    case AF_AFFINE: return af_run_affine;
+    case AF_UNARY: return af_run_unary;
+    case AF_BINARY: return af_run_binary;
+    case AF_RELAYOUT: return af_run_relayout;
+    default: return af_run_copy;
+    }
+}
+
+static float *resolve(const af_context *context, const af_operand *operand) {
+    switch (operand->space) {
+    case AF_ARENA: return (float *)((char *)context->arena + operand->offset);
+    case AF_WEIGHTS: return (float *)((char *)context->weights + operand->offset);
+    case AF_BINDING: return (float *)((char *)context->bindings[operand->slot].data + operand->offset);
+    default: return NULL;
+    }
+}
+
+typedef struct share_of_call {
+    af_call call;
+    kernel *run;
+} share_of_call;
+
+static void run_share(void *argument, int64_t part, int64_t parts) {
+    const share_of_call *share = argument;
+    share->run(&share->call, part, parts);
+}
+
+static void run_step(const af_context *context, const af_step *step) {
+    double work = estimate_work(step);
+    if (work == 0) return;
+    share_of_call share = {.call = {.step = step}, .run = find_kernel(step)};
+    for (int place = 0; place < AF_OPERANDS; place++)
+        share.call.operands[place] = resolve(context, &step->operands[place]);
+    share.call.scratch_bytes = step->operands[AF_SCRATCH].bytes / context->threads / 64 * 64;
+    int64_t parts = work / grain < (double)context->threads ? (int64_t)(work / grain) : context->threads;
+    af_parallel(run_share, &share, parts < 1 ? 1 : parts);
+}
+
+int32_t af_run(const af_context *context, int64_t first, int64_t last) {
+    if (first < 0 || first > last || last > context->step_count) return -1;
+    for (int64_t index = first; index < last; index++) run_step(context, &context->steps[index]);
+    return 0;
+}
+
+int32_t af_abi_version(void) { return AF_ABI_VERSION; }

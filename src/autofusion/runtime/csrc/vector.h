@@ -1,0 +1,83 @@
+/* The vector type of the instruction set that this file is compiled for, and what C lacks for it. */
+#ifndef AF_VECTOR_H
+#define AF_VECTOR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#if defined(__AVX512F__)
+#define AF_WIDTH 16
+#elif defined(__AVX__)
+#define AF_WIDTH 8
+#else
+#define AF_WIDTH 4
+#endif
+
+#define AF_INLINE static inline __attribute__((always_inline))
+
+typedef float vf __attribute__((vector_size(4 * AF_WIDTH)));
+typedef int32_t vi __attribute__((vector_size(4 * AF_WIDTH)));
+
+/* Memory is aligned to single elements only. */
+typedef float vf_memory __attribute__((vector_size(4 * AF_WIDTH), aligned(4), may_alias));
+
+AF_INLINE vf load(const float *from) { return *(const vf_memory *)from; }
+
+AF_INLINE void store(float *to, vf x) { *(vf_memory *)to = x; }
+
+AF_INLINE vf splat(float x) { return x - (vf){0}; }
+
+/* The first `count` lanes, the others 0. */
+AF_INLINE vf load_some(const float *from, int64_t count) {
+    float lanes[AF_WIDTH] = {0};
+    for (int64_t i = 0; i < count; i++) lanes[i] = from[i];
+    return load(lanes);
+}
+
+AF_INLINE void store_some(float *to, vf x, int64_t count) {
+    float lanes[AF_WIDTH];
+    store(lanes, x);
+    for (int64_t i = 0; i < count; i++) to[i] = lanes[i];
+}
+
+/* x where the mask is -1, y where it is 0. */
+AF_INLINE vf pick(vi mask, vf x, vf y) { return (vf)((mask & (vi)x) | (~mask & (vi)y)); }
+
+/* at_least, at_most: the larger (smaller) of x and bound; x where x is NaN. */
+#if defined(__x86_64__)
+#if AF_WIDTH == 16
+#define AF_REGISTER __m512
+#define AF_NATIVE(operation) _mm512_##operation##_ps
+#elif AF_WIDTH == 8
+#define AF_REGISTER __m256
+#define AF_NATIVE(operation) _mm256_##operation##_ps
+#else
+#define AF_REGISTER __m128
+#define AF_NATIVE(operation) _mm_##operation##_ps
+#endif
+AF_INLINE vf at_least(vf x, vf bound) { return (vf)AF_NATIVE(max)((AF_REGISTER)bound, (AF_REGISTER)x); }
+AF_INLINE vf at_most(vf x, vf bound) { return (vf)AF_NATIVE(min)((AF_REGISTER)bound, (AF_REGISTER)x); }
+AF_INLINE vf square_root(vf x) { return (vf)AF_NATIVE(sqrt)((AF_REGISTER)x); }
+AF_INLINE vf round_down(vf x) { return (vf)AF_NATIVE(floor)((AF_REGISTER)x); }
+AF_INLINE vf round_up(vf x) { return (vf)AF_NATIVE(ceil)((AF_REGISTER)x); }
+#elif defined(__aarch64__)
+AF_INLINE vf at_least(vf x, vf bound) { return (vf)vmaxq_f32((float32x4_t)bound, (float32x4_t)x); }
+AF_INLINE vf at_most(vf x, vf bound) { return (vf)vminq_f32((float32x4_t)bound, (float32x4_t)x); }
+AF_INLINE vf square_root(vf x) { return (vf)vsqrtq_f32((float32x4_t)x); }
+AF_INLINE vf round_down(vf x) { return (vf)vrndmq_f32((float32x4_t)x); }
+AF_INLINE vf round_up(vf x) { return (vf)vrndpq_f32((float32x4_t)x); }
+#else
+#error "kernels exist for x86-64 and aarch64"
+#endif
+
+/* The larger (smaller) of the two; NaN where either is NaN. */
+AF_INLINE vf maximum(vf x, vf y) { return pick(y != y, y, at_least(x, y)); }
+AF_INLINE vf minimum(vf x, vf y) { return pick(y != y, y, at_most(x, y)); }
+
+#endif
