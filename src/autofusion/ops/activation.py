@@ -74,6 +74,10 @@ def _gelu(node: Node, x: np.ndarray) -> np.ndarray:
     return gelu(x, text(node, "approximate", "none"))
 
 
+def _prelu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, x * slope, x)
+
+
 def _infer_prelu(node: Node, scope: Scope) -> Sequence[Value]:
     x, slope = scope.value(node.input(0)), scope.value(node.input(1))
     if x.shape is None or slope.shape is None:
@@ -116,7 +120,7 @@ def _evaluate_clip(node: Node, operands: Sequence[np.ndarray | None]) -> Sequenc
     return [clipped.astype(x.dtype)]
 
 
-def _of_one(name: str, version: int, function: Callable[..., np.ndarray]) -> Operator:
+def _of_one(name: str, version: int, function: Callable[[np.ndarray], np.ndarray]) -> Operator:
     return Operator(name, version, pointwise=True, infer=infer_same, evaluate=elementwise(function))
 
 
@@ -142,12 +146,6 @@ ROWS = (
     _with_parameters("Shrink", 9, _shrink),
     _with_parameters("Swish", 24, _swish),
     _with_parameters("Gelu", 20, _gelu),
-    Operator(
-        "PRelu",
-        9,
-        pointwise=True,
-        infer=_infer_prelu,
-        evaluate=elementwise(lambda x, slope: np.where(x < 0, x * slope, x)),
-    ),
+    Operator("PRelu", 9, pointwise=True, infer=_infer_prelu, evaluate=elementwise(_prelu)),
     Operator("Clip", 11, pointwise=True, convert=_convert_clip, infer=_infer_clip, evaluate=_evaluate_clip),
 )

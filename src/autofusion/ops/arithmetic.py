@@ -110,7 +110,9 @@ def _many(name: str, function: Callable[..., np.ndarray], combine: Combine | Non
     )
 
 
-def _unary(name: str, version: int, function: Callable[..., np.ndarray], combine: Combine | None = None) -> Operator:
+def _unary(
+    name: str, version: int, function: Callable[[np.ndarray], np.ndarray], combine: Combine | None = None
+) -> Operator:
     return Operator(
         name,
         version,

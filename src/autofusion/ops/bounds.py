@@ -65,11 +65,11 @@ def greater(left: Dim, right: Dim) -> Dim:
 
 
 def _monomial_bounds(monomial: tuple[Atom, ...]) -> tuple[Bound, Bound]:
-    low: Bound = 1
+    low = 1
     high: Bound = 1
     for atom in monomial:
         least, most = (0, None) if isinstance(atom, str) else _call_bounds(atom)
-        if low is None or low < 0 or least is None or least < 0:
+        if least is None or least < 0:
             return None, None
         low = low * least
         high = None if high is None or most is None else high * most

@@ -23,14 +23,18 @@ def _convert_shape(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     rank = scope.value(node.input(0)).rank
     if rank is None:
         return [node]
-    start, end, _ = slice(integer(node, "start"), node.attributes.get("end")).indices(rank)
+    start, end, _ = slice(integer(node, "start"), _end(node)).indices(rank)
     kept = {**without(node.attributes, "end"), "start": start}
     return [replace(node, attributes=kept if end == rank else {**kept, "end": end})]
 
 
 def _window(node: Node, rank: int) -> slice:
-    start, end, _ = slice(integer(node, "start"), node.attributes.get("end")).indices(rank)
+    start, end, _ = slice(integer(node, "start"), _end(node)).indices(rank)
     return slice(start, end)
+
+
+def _end(node: Node) -> int | None:
+    return integer(node, "end") if "end" in node.attributes else None
 
 
 def _infer_shape(node: Node, scope: Scope) -> Sequence[Value]:
@@ -101,9 +105,9 @@ def _infer_range(node: Node, scope: Scope) -> Sequence[Value]:
     count = _range_extent(bounds[0], bounds[1], bounds[2])
     if count is None:
         return []
-    few = isinstance(count, int) and count <= CONTENT_LIMIT
-    content = [bounds[0] + bounds[2] * step for step in range(count)] if few else None
-    return [result((count,), dtype, content)]
+    if not isinstance(count, int) or count > CONTENT_LIMIT:
+        return [result((count,), dtype)]
+    return [result((count,), dtype, [bounds[0] + bounds[2] * step for step in range(count)])]
 
 
 def _range_extent(start: Dim, limit: Dim, step: Dim) -> Dim | None:

@@ -32,12 +32,12 @@ def _choose(row: Sequence[Dim]) -> Dim | None:
     return first if condition else second
 
 
-def _all_numbers(function: Callable[..., int]) -> Combine:
+def _all_numbers(function: Callable[[Sequence[int]], bool]) -> Combine:
     """Truth values are combined only where all are known."""
 
     def combine(row: Sequence[Dim]) -> Dim | None:
         numbers = [element for element in row if isinstance(element, int)]
-        return int(function(*numbers)) if len(numbers) == len(row) else None
+        return int(function(numbers)) if len(numbers) == len(row) else None
 
     return combine
 
@@ -86,14 +86,14 @@ ROWS = (
     _row("Greater", 7, np.greater, lambda pair: _truth(is_less(pair[1], pair[0]))),
     _row("LessOrEqual", 12, np.less_equal, lambda pair: _truth(_not(is_less(pair[1], pair[0])))),
     _row("GreaterOrEqual", 12, np.greater_equal, lambda pair: _truth(_not(is_less(*pair)))),
-    _row("And", 7, np.logical_and, _all_numbers(lambda a, b: a and b), commutative=True),
-    _row("Or", 7, np.logical_or, _all_numbers(lambda a, b: a or b), commutative=True),
-    _row("Xor", 7, np.logical_xor, _all_numbers(lambda a, b: a != b), commutative=True),
+    _row("And", 7, np.logical_and, _all_numbers(all), commutative=True),
+    _row("Or", 7, np.logical_or, _all_numbers(any), commutative=True),
+    _row("Xor", 7, np.logical_xor, _all_numbers(lambda pair: pair[0] != pair[1]), commutative=True),
     Operator(
         "Not",
         1,
         pointwise=True,
-        infer=infer_with_content(_all_numbers(lambda a: not a)),
+        infer=infer_with_content(_all_numbers(lambda single: not single[0])),
         evaluate=_evaluate_truth(np.logical_not),
     ),
     Operator("IsNaN", 9, pointwise=True, infer=infer_same, evaluate=_evaluate_truth(np.isnan)),

@@ -36,7 +36,7 @@ def _infer_product(right_index: int, dtype: DType | None = None) -> Infer:
 
 
 def _multiply_shapes(left: Shape, right: Shape) -> Shape:
-    inner = left[-1], right[-2] if len(right) > 1 else right[0]
+    inner = left[-1], right[max(len(right) - 2, 0)]
     if _differ(*inner):
         raise ValueError(f"the inner extents are {inner[0]} and {inner[1]}")
     rows = left[-2:-1] if len(left) > 1 else ()

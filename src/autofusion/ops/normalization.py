@@ -174,8 +174,9 @@ def log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
 
 def hardmax(x: np.ndarray, axis: int) -> np.ndarray:
     """1 at the first greatest element along `axis`, 0 elsewhere."""
-    places = np.expand_dims(x.argmax(axis), axis)
-    return (np.arange(x.shape[axis]).reshape([-1 if a == axis % x.ndim else 1 for a in range(x.ndim)]) == places) * 1.0
+    marked = np.zeros_like(x)
+    np.put_along_axis(marked, np.expand_dims(np.argmax(x, axis), axis), 1, axis)
+    return marked
 
 
 def _evaluate_along_axis(function: Callable[[np.ndarray, int], np.ndarray]) -> Evaluate:

@@ -66,11 +66,15 @@ def _evaluate_reduction(function: _Reducer) -> Evaluate:
 
 
 def _greatest(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
-    return x.max(axis=axes, keepdims=keep, initial=None if x.size else _lowest(x))
+    if x.size:
+        return x.max(axis=axes, keepdims=keep)
+    return x.max(axis=axes, keepdims=keep, initial=_lowest(x))
 
 
 def _least(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
-    return x.min(axis=axes, keepdims=keep, initial=None if x.size else _highest(x))
+    if x.size:
+        return x.min(axis=axes, keepdims=keep)
+    return x.min(axis=axes, keepdims=keep, initial=_highest(x))
 
 
 def _lowest(x: np.ndarray) -> float | int:

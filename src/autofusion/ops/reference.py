@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from autofusion.ops.table import Scope
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
+
+
+class _Evaluator(Protocol):
+    def run(self, output_names: None, feed_inputs: dict[str, np.ndarray], /) -> Any: ...
 
 
 def infer_by_reference(node: Node, scope: Scope) -> Sequence[Value]:
@@ -66,11 +70,11 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     if node.domain:
         imports.append(helper.make_opsetid("", 18))
     try:
-        evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports))
+        evaluator: _Evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports))
     except (NotImplementedError, RuntimeError) as error:
         raise fault(NOT_EVALUABLE, node, f"cannot be evaluated: {_last_line(error)}") from error
     try:
-        found: Any = evaluator.run(None, feeds)
+        found = evaluator.run(None, feeds)
     except Exception as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {_last_line(error)}") from error
     return tuple(np.asarray(array) for array in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -114,7 +114,7 @@ def _read_slot(place: OpSchema.FormalParameter, allowed: Mapping[str, frozenset[
     return Slot(place.name, kinds[place.option], place.type_str, types, place.is_homogeneous)
 
 
-def _read_types(texts: list[str]) -> list[DType]:
+def _read_types(texts: Sequence[str]) -> list[DType]:
     names = {dtype.value: dtype for dtype in DType}
     inner = [text.removeprefix("tensor(").removesuffix(")") for text in texts if text.startswith("tensor(")]
     return [names[name] for name in inner if name in names]

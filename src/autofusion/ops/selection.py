@@ -1,9 +1,11 @@
-"""Rows that join, cut and pick: Concat, Split, Slice, Gather and their like."""
+"""Rows that join, cut and border tensors: Concat, Split, Slice, Pad and Trilu."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from autofusion.ir.dims import floor_divide
 from autofusion.ops.bounds import greater, is_at_least, smaller
 from autofusion.ops.conversion import (
     attribute_to_input,
+    keep_opaque,
     normalize_axis,
     trim_inputs,
     with_attributes,
@@ -28,7 +31,9 @@ from autofusion.ops.operands import (
     resolve_axis,
     result,
     shape_of,
+    text,
 )
+from autofusion.ops.pointwise import infer_same
 from autofusion.ops.precision import optional, required
 from autofusion.ops.table import Operator, Scope
 
@@ -223,8 +228,8 @@ def _evaluate_slice(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
     x, starts, ends = (required(operands, index) for index in range(3))
     axes, steps = optional(operands, 3), optional(operands, 4)
     chosen = np.arange(len(starts)) if axes is None else axes
-    places = [slice(None)] * x.ndim
-    for index, axis in enumerate(chosen):
+    places: list[slice] = [slice(None)] * x.ndim
+    for index, axis in enumerate(chosen.tolist()):
         step = 1 if steps is None else int(steps[index])
         extent = x.shape[axis]
         start, end, step = slice(int(starts[index]), int(ends[index]), step).indices(extent)
@@ -232,71 +237,66 @@ def _evaluate_slice(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
     return [x[tuple(places)]]
 
 
-def _infer_gather(node: Node, scope: Scope) -> Sequence[Value]:
-    x, indices = scope.value(node.input(0)), scope.value(node.input(1))
-    if x.shape is None or indices.shape is None:
+def _convert_pad(node: Node, version: int, scope: Scope) -> Sequence[Node]:
+    """Pads and value are operands from opset 11; pads of some axes are written out for all of them."""
+    if version < 2:
+        return keep_opaque(node)
+    moved = attribute_to_input(node, "pads", 1, scope) if version < 11 else trim_inputs(node)
+    if version < 11:
+        value, dtype = node.attributes.get("value", 0.0), scope.value(node.input(0)).dtype
+        if value == 0.0:
+            return [replace(moved, attributes=without(moved.attributes, "value"))]
+        return [attribute_to_input(moved, "value", 2, scope, dtype.numpy.type)] if dtype else keep_opaque(node)
+    pads, axes = numbers_of(moved.input(1), scope), numbers_of(moved.input(3), scope)
+    rank = scope.value(moved.input(0)).rank
+    if rank is None or pads is None or axes is None:
+        return [moved]
+    chosen = resolve_axes(moved, axes, rank)
+    _check_pads(moved, len(pads), len(axes))
+    full = [0] * (2 * rank)
+    for place, axis in enumerate(chosen):
+        full[axis], full[rank + axis] = pads[place], pads[len(axes) + place]
+    cut = replace(moved, inputs=(*moved.inputs[:3],))
+    return [trim_inputs(with_input(cut, 1, int64_constant(f"{node.name}_pads", full, scope)))]
+
+
+def _check_pads(node: Node, given: int, axes: int) -> None:
+    if given != 2 * axes:
+        raise fault(SHAPES_CONTRADICT, node, f"{given} pads do not fit {axes} axes: each takes two")
+
+
+def _infer_pad(node: Node, scope: Scope) -> Sequence[Value]:
+    x, pads = scope.value(node.input(0)), content_of(node.input(1), scope)
+    if x.shape is None or pads is None:
         return []
-    axis = resolve_axis(node, integer(node, "axis"), len(x.shape))
-    places = numbers_of(node.input(1), scope)
-    _check_places(node, x, axis, places)
-    content = content_of(x.name, scope)
-    picked = None if content is None or places is None else tuple(content[place] for place in places)
-    return [result((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), content=picked)]
-
-
-def _check_places(node: Node, x: Value, axis: int, places: Sequence[int] | None) -> None:
-    extent = x.shape[axis] if x.shape else None
-    if places is None or not isinstance(extent, int):
-        return
-    for place in places:
-        if not -extent <= place < extent:
-            raise fault(SHAPES_CONTRADICT, node, f"index {place} is out of range for axis {axis} of {describe(x)}")
-
-
-def _evaluate_gather(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    return [np.take(required(operands, 0), required(operands, 1), integer(node, "axis"))]
-
-
-def _infer_like_indices(node: Node, scope: Scope) -> Sequence[Value]:
-    return [result(scope.value(node.input(1)).shape)]
-
-
-def _evaluate_gather_elements(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    x, indices, axis = required(operands, 0), required(operands, 1), integer(node, "axis")
-    places = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return [x[tuple(places)]]
-
-
-def _infer_gather_nd(node: Node, scope: Scope) -> Sequence[Value]:
-    x, indices = shape_of(node, 0, scope), shape_of(node, 1, scope)
-    batch = integer(node, "batch_dims")
-    if x is None or indices is None or not indices or not isinstance(indices[-1], int):
+    axes = numbers_of(node.input(3), scope) if node.input(3) else tuple(range(len(x.shape)))
+    if axes is None:
         return []
-    depth = batch + indices[-1]
-    if depth > len(x):
-        name = describe(scope.value(node.input(1)))
-        raise fault(SHAPES_CONTRADICT, node, f"input {name} names {depth} of {len(x)} axes")
-    return [result((*indices[:-1], *x[depth:]))]
+    _check_pads(node, len(pads), len(axes))
+    shape = list(x.shape)
+    for place, axis in enumerate(resolve_axes(node, axes, len(shape))):
+        shape[axis] = shape[axis] + pads[place] + pads[len(axes) + place]
+    if any(isinstance(extent, int) and extent < 0 for extent in shape):
+        raise fault(SHAPES_CONTRADICT, node, f"negative pads take more from {describe(x)} than there is")
+    return [result(tuple(shape))]
 
 
-def _evaluate_gather_nd(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    x, indices, batch = required(operands, 0), required(operands, 1), integer(node, "batch_dims")
-    lanes = [
-        grid.reshape(*grid.shape, *[1] * (indices.ndim - 1 - batch))
-        for grid in np.indices(indices.shape[:batch], sparse=True)
-    ]
-    return [x[(*lanes, *(indices[..., place] for place in range(indices.shape[-1])))]]
-
-
-def _infer_same_as_data(node: Node, scope: Scope) -> Sequence[Value]:
-    return [result(shape_of(node, 0, scope))]
-
-
-def _convert_scatter(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """`Scatter` is the old name."""
-    named = Node(node.name, "ScatterElements", node.inputs, node.outputs, node.attributes, origin=node.origin)
-    return [normalize_axis(named, scope)]
+def _evaluate_pad(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
+    x, pads = required(operands, 0), required(operands, 1)
+    value, axes = optional(operands, 2), optional(operands, 3)
+    chosen = range(x.ndim) if axes is None else [int(axis) % x.ndim for axis in axes]
+    widths = [(0, 0)] * x.ndim
+    for place, axis in enumerate(chosen):
+        widths[axis] = int(pads[place]), int(pads[len(chosen) + place])
+    cut = tuple(
+        slice(max(-begin, 0), extent - max(-end, 0)) for (begin, end), extent in zip(widths, x.shape, strict=True)
+    )
+    grown = [(max(begin, 0), max(end, 0)) for begin, end in widths]
+    mode = text(node, "mode", "constant")
+    if mode == "constant":
+        fill = x.dtype.type(0) if value is None else value.reshape(-1)[0]
+        return [np.pad(x[cut], grown, constant_values=fill)]
+    return [np.pad(x[cut], grown, mode=_PAD_MODES[mode])]
 
 
 def _evaluate_trilu(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
@@ -305,17 +305,12 @@ def _evaluate_trilu(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
     return [np.triu(x, diagonal) if integer(node, "upper", 1) else np.tril(x, diagonal)]
 
 
-ROWS: tuple[Operator, ...] = (
+_PAD_MODES: Mapping[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+
+ROWS = (
     Operator("Concat", 4, convert=_convert_axis, infer=_infer_concat, evaluate=_evaluate_concat),
     Operator("Split", 18, convert=_convert_split, infer=_infer_split, evaluate=_evaluate_split),
     Operator("Slice", 10, convert=_convert_slice, infer=_infer_slice, evaluate=_evaluate_slice),
-    Operator("Gather", 1, convert=_convert_axis, infer=_infer_gather, evaluate=_evaluate_gather),
-    Operator(
-        "GatherElements", 11, convert=_convert_axis, infer=_infer_like_indices, evaluate=_evaluate_gather_elements
-    ),
-    Operator("GatherND", 12, infer=_infer_gather_nd, evaluate=_evaluate_gather_nd),
-    Operator("ScatterND", 18, infer=_infer_same_as_data),
-    Operator("ScatterElements", 18, convert=_convert_scatter, infer=_infer_same_as_data),
-    Operator("Scatter", 9, convert=_convert_scatter),
-    Operator("Trilu", 14, infer=_infer_same_as_data, evaluate=_evaluate_trilu),
+    Operator("Pad", 18, convert=_convert_pad, infer=_infer_pad, evaluate=_evaluate_pad),
+    Operator("Trilu", 14, infer=infer_same, evaluate=_evaluate_trilu),
 )
