@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autofusion.cli.atc_options import OPTIONS, AtcOption, Treatment
 from autofusion.cli.values import parse_shapes
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
-from autofusion.plan import Size
+
+if TYPE_CHECKING:
+    from autofusion.plan import Size
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,9 @@ def explain_error(error: BaseException) -> tuple[Diagnostic, int]:
             return error.diagnostic, error.exit_code
         case OSError() if error.errno in _FULL_OR_FORBIDDEN:
             name = error.filename or "a file"
-            return Diagnostic("AF208", f"cannot write {name}: {error.strerror}"), EXIT_USAGE
+            return Diagnostic(
+                "AF208", f"cannot write {name}: {(error.strerror or 'the system refuses').lower()}"
+            ), EXIT_USAGE
         case _:
             return _internal(error), EXIT_INTERNAL
 

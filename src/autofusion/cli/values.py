@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
-from autofusion.plan import Size
+
+if TYPE_CHECKING:
+    from autofusion.plan import Size
 
 OPEN = -1
 """An extent of `--input_shape` that stays what the model says."""
