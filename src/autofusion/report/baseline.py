@@ -83,7 +83,7 @@ def _fate(node: FusedNode, owners: dict[str, FusedNode], misses: dict[str, Misse
 
 
 def _new_host_steps(before: FusionReport, now: FusionReport) -> Iterator[str]:
-    known = set(before.host)
+    known = {(step.node, step.op) for step in before.host}
     for step in now.host:
-        if step not in known:
-            yield f"{step.node}: {step.op} has no native kernel"
+        if (step.node, step.op) not in known:
+            yield f"{step.node}: {step.op} runs on the host" + (f", {step.reason}" if step.reason else "")

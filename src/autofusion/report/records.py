@@ -73,10 +73,11 @@ class MissedNode:
 
 @dataclass(frozen=True)
 class HostStep:
-    """A step without native kernel, run by the ONNX reference implementation of its operator."""
+    """A step without native kernel, run by the ONNX reference implementation of its operator, and why it is one."""
 
     node: str
     op: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _read_missed(row: Json) -> MissedNode:
 
 
 def _read_host(row: Json) -> HostStep:
-    return HostStep(_text(row, "node"), _text(row, "op"))
+    return HostStep(_text(row, "node"), _text(row, "op"), _text(row, "reason"))
 
 
 def _entry(data: Json, key: str) -> object:

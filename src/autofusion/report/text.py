@@ -67,11 +67,11 @@ def _inside(row: PatternCount, report: FusionReport) -> str:
 
 def _host_lines(host: tuple[HostStep, ...]) -> Iterator[str]:
     yield f"Host steps (no native kernel, run by the ONNX reference implementation): {len(host)}"
-    nodes: dict[str, list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for step in host:
-        nodes.setdefault(step.op, []).append(step.node)
-    for op, names in sorted(nodes.items()):
-        yield f"  {op}: {len(names)} ({_some(names)})"
+        groups.setdefault((step.op, step.reason), []).append(step.node)
+    for (op, reason), names in sorted(groups.items()):
+        yield f"  {op}: {len(names)} ({_some(names)})" + (f": {reason}" if reason else "")
 
 
 def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:

@@ -56,7 +56,9 @@ def _check_limits(report: FusionReport, demands: Demands) -> Iterator[Diagnostic
         yield Diagnostic("AF612", message)
     if demands.max_host_steps is not None and report.host_steps > demands.max_host_steps:
         message = f"{report.host_steps} steps run on the host, at most {demands.max_host_steps} are allowed"
-        shown = tuple(f"{step.node}: {step.op} has no native kernel" for step in report.host[:_SHOWN])
+        shown = tuple(
+            f"{step.node}: {step.op}" + (f", {step.reason}" if step.reason else "") for step in report.host[:_SHOWN]
+        )
         yield Diagnostic("AF613", message, notes=shown)
 
 
