@@ -1,0 +1,97 @@
+"""What the stages did -> the fusion report: counts, reasons and estimates."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from autofusion.frontend import Model
+from autofusion.fusion import Fusion, FusionResult, Miss
+from autofusion.ir import Graph, Node
+from autofusion.lowering import Lowered
+from autofusion.lowering.cost import CostModel, estimate_speedup
+from autofusion.report.records import (
+    FusedNode,
+    FusionReport,
+    HostStep,
+    MissedNode,
+    NormalizedCount,
+    PatternCount,
+)
+
+
+def count_types(graph: Graph) -> Counter[str]:
+    """How many nodes of each operator `graph` has, those of control-flow graphs included."""
+    counts: Counter[str] = Counter()
+    for node in graph:
+        counts[node.op] += 1
+        for _, nested in node.subgraphs():
+            counts += count_types(nested)
+    return counts
+
+
+def build_report(model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered) -> FusionReport:
+    """The report on one compilation: `before` counts the operators of the model as read, `graph` is the fused one."""
+    after = count_types(graph)
+    displays = {fusion.node: fusion.display for fusion in result.fusions}
+    return FusionReport(
+        operators_before=model.operator_count,
+        operators_after=after.total(),
+        steps=len(lowered.plan.steps),
+        patterns=tuple(_count_patterns(result.fusions, graph)),
+        normalized=tuple(_count_normalized(result.normalized)),
+        fused=tuple(_fused_node(fusion, displays) for fusion in result.fusions),
+        misses=tuple(map(_missed_node, result.misses)),
+        host=tuple(HostStep(step.node, step.op, step.reason) for step in lowered.host_steps),
+        by_type_before=before,
+        by_type_after=after,
+        estimated_speedup=estimate_speedup(graph),
+    )
+
+
+def _count_patterns(fusions: Iterable[Fusion], graph: Graph) -> Iterator[PatternCount]:
+    """One row for every display name, in order of first use."""
+    groups: dict[tuple[str, str], list[Fusion]] = {}
+    for fusion in fusions:
+        groups.setdefault((fusion.display, fusion.op), []).append(fusion)
+    times = {node.name: seconds for node, seconds in _estimate_nodes(graph)}
+    for (display, op), group in groups.items():
+        unfused, fused = (sum(times[fusion.node][place] for fusion in group) for place in (0, 1))
+        inside = sum(fusion.inside is not None for fusion in group)
+        yield PatternCount(display, op, group[0].level, len(group), inside, unfused / fused)
+
+
+def _estimate_nodes(graph: Graph) -> Iterator[tuple[Node, tuple[float, float]]]:
+    """Every fused node, wrapped ones included, with its estimated seconds before and after."""
+    model = CostModel(graph)
+    for node in graph:
+        for _, nested in node.subgraphs():
+            yield from _estimate_nodes(nested)
+        if node.body is not None:
+            yield node, (model.unfused_seconds([node]), model.fused_seconds([node]))
+            yield from _estimate_nodes(node.body)
+
+
+def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]:
+    counts = Counter((fusion.display, fusion.op) for fusion in normalized)
+    for (display, op), matched in counts.items():
+        yield NormalizedCount(display, op, matched)
+
+
+def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:
+    inside = displays.get(fusion.inside, "") if fusion.inside else ""
+    return FusedNode(fusion.node, fusion.display, fusion.op, fusion.origin, inside)
+
+
+def _missed_node(miss: Miss) -> MissedNode:
+    return MissedNode(
+        node=miss.anchor,
+        pattern=miss.display,
+        reason=str(miss.reason),
+        message=miss.detail,
+        help=miss.help,
+        matched=miss.satisfied,
+        total=miss.needed,
+        place=f"{miss.span.path.rpartition('/')[2]}:{miss.span.line}",
+        instead=miss.instead,
+    )

@@ -1,0 +1,57 @@
+"""Expected values from implementations that are not ours: ONNX Runtime without optimisation, else ONNX's reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+Run = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Something that runs the unfused model; `name` says what, with its version."""
+
+    name: str
+    run: Run
+
+
+def open_oracle(model: Path) -> Oracle:
+    """ONNX Runtime with all optimisation off where it is installed and can load `model`, else `onnx.reference`."""
+    return _open_onnxruntime(model) or _open_reference(model)
+
+
+def _open_onnxruntime(model: Path) -> Oracle | None:
+    try:
+        import onnxruntime  # noqa: PLC0415  optional, and slow to import
+    except ImportError:
+        return None
+    settings = onnxruntime.SessionOptions()
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    settings.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+    except Exception:  # noqa: BLE001  it has no common base class for "cannot load this model"
+        return None
+    names = [output.name for output in session.get_outputs()]
+
+    def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+
+    return Oracle(f"onnxruntime {onnxruntime.__version__} without optimisation", run)
+
+
+def _open_reference(model: Path) -> Oracle:
+    import onnx  # noqa: PLC0415  slow to import
+    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+
+    evaluator = ReferenceEvaluator(str(model))
+    names = [str(name) for name in evaluator.output_names]
+
+    def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return dict(zip(names, evaluator.run(names, dict(feeds)), strict=True))
+
+    return Oracle(f"onnx.reference {onnx.__version__}", run)

@@ -1,0 +1,129 @@
+"""Verification: an artifact's outputs, and every fused node by itself, against the unfused model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autofusion.artifact import read_artifact
+from autofusion.compiler import CompileOptions, compile_model
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ModelError
+from autofusion.frontend import read_model
+from autofusion.ir import Graph
+from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
+from autofusion.runtime import open_session
+from autofusion.services.comparison import Case, compare_tensor
+from autofusion.services.evaluate import evaluate_graph
+from autofusion.services.oracle import Oracle, open_oracle
+from autofusion.services.run_inputs import generate_inputs
+
+AGREEMENT = 1e-2
+"""How far, relative to an output's scale, our float64 evaluation may lie from the oracle before it counts as wrong."""
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """What computes expected values for one model: an independent oracle and our unfused graph in float64."""
+
+    oracle: Oracle
+    graph: Graph
+
+    def expect(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Outputs by the oracle and in float64; raises ModelError AF602 where the two disagree."""
+        expected = self.oracle.run(feeds)
+        exact = evaluate_graph(self.graph, feeds, widen=True)
+        for name, array in expected.items():
+            if not _agree(array, exact[name]):
+                raise _disagreement(name, self.oracle)
+        return expected, exact
+
+
+def verify_artifact(
+    model: Path,
+    artifact: Path,
+    *,
+    seeds: Sequence[int] = (0, 1, 2),
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+) -> VerifyReport:
+    """Run `artifact` and the unfused `model` on generated inputs and compare.
+
+    `dims` gives extents for symbols (the others get small ones).  Outputs are compared under every
+    seed.  Under the first, every fused node is compared alone as well: its result against its body
+    in float64, both on the operands that the artifact itself computed.
+    Raises ModelError AF601 where the artifact was not made from `model`.
+    """
+    opened = read_artifact(artifact)
+    options = CompileOptions.from_settings(opened.manifest.options)
+    unfused = read_model(model, dims=options.dims, shapes=options.shapes)
+    if unfused.digest != opened.manifest.source_sha256:
+        raise _other_model(model, artifact)
+    session = open_session(opened.plan, opened.weights, threads=threads)
+    reference = _Reference(open_oracle(model), unfused.graph)
+    outputs: list[Comparison] = []
+    nodes: list[NodeComparison] = []
+    for seed in seeds:
+        feeds = generate_inputs(session.inputs, seed=seed, dims=dims)
+        case = Case(seed, session.read_dims(feeds))
+        expected, exact = reference.expect(feeds)
+        ours = session.run(feeds)
+        outputs += [compare_tensor(name, ours[name], expected[name], exact[name], case) for name in expected]
+        if not nodes:
+            fused = compile_model(model, options).graph
+            nodes = list(_compare_nodes(fused, {**session.trace(feeds), **feeds}, case))
+    culprit = None if all(row.ok for row in outputs) else _find_culprit(nodes)
+    return VerifyReport(reference.oracle.name, opened.manifest.backend, tuple(outputs), tuple(nodes), culprit)
+
+
+def _compare_nodes(graph: Graph, traced: Mapping[str, np.ndarray], case: Case) -> Iterator[NodeComparison]:
+    known = {**graph.constants, **traced}
+    for node in graph:
+        if node.body is None or not all(name in known for name in (*node.operands, *node.results)):
+            continue
+        operands = {name: known[name] for name in node.operands}
+        exact = evaluate_graph(node.body, operands, widen=True)
+        plain = evaluate_graph(node.body, operands, widen=False)
+        for name in node.results:
+            result = compare_tensor(name, known[name], plain[name], exact[name], case)
+            yield NodeComparison(node.name, node.op, node.display, result)
+
+
+def _find_culprit(nodes: Sequence[NodeComparison]) -> Culprit | None:
+    """The first fused node that is wrong by itself, in the order of the graph."""
+    wrong = next((row for row in nodes if not row.ok), None)
+    return None if wrong is None else Culprit(wrong.node, wrong.pattern, wrong.op, f"--disable {wrong.op}")
+
+
+def _agree(expected: np.ndarray, exact: np.ndarray) -> bool:
+    if expected.shape != exact.shape:
+        return False
+    if expected.dtype.kind not in "fV" or not expected.size:
+        return True
+    wide = expected.astype(np.float64)
+    regular = np.isfinite(wide) & np.isfinite(exact)
+    scale = np.abs(np.where(regular, exact, 0.0)).max()
+    return bool(np.abs(np.where(regular, wide - exact, 0.0)).max() <= AGREEMENT * scale)
+
+
+def _other_model(model: Path, artifact: Path) -> ModelError:
+    return ModelError(
+        Diagnostic(
+            "AF601",
+            f"{artifact.name} was not made from {model.name}: the digests differ",
+            help="give the model the artifact was compiled from, or compile it again",
+        )
+    )
+
+
+def _disagreement(output: str, oracle: Oracle) -> ModelError:
+    return ModelError(
+        Diagnostic(
+            "AF602",
+            f"output {output!r} of the unfused model differs between {oracle.name} and our evaluation in float64",
+            help="nothing is verified; please report the model",
+        )
+    )
