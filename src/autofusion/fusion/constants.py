@@ -1,0 +1,38 @@
+"""When a constant of a model is the number that a pattern means."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+SHORTENED: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (math.sqrt(2.0), (1.41421, 1.4142)),
+    (math.sqrt(0.5), (0.7071, 0.70711, 0.707107)),
+    (math.sqrt(2.0 / math.pi), (0.7978846, 0.797885, 0.79788)),
+    (0.044715, (0.044714998,)),
+)
+"""Numbers and the shortened spellings of them that exporters are known to write."""
+
+_TOLERANCE = {"float64": 1e-6, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
+
+
+def is_number(array: np.ndarray, wanted: float) -> bool:
+    """True where `array` has one element and it is `wanted`, up to its type's precision or a known shortened spelling.
+
+    Integers must be equal; so must zero.
+    """
+    if array.size != 1 or array.dtype.kind in "OSUbc":
+        return False
+    found = float(array.reshape(()).astype(np.float64))
+    tolerance = _TOLERANCE.get(array.dtype.name, 0.0)
+    return any(math.isclose(found, number, rel_tol=tolerance, abs_tol=0.0) for number in _spellings(wanted))
+
+
+def _spellings(wanted: float) -> tuple[float, ...]:
+    for exact, short in SHORTENED:
+        if any(math.isclose(wanted, number, rel_tol=1e-9) for number in (exact, *short)) or math.isclose(
+            wanted, exact, rel_tol=1e-6
+        ):
+            return (wanted, exact, *short)
+    return (wanted,)

@@ -1,0 +1,129 @@
+"""What the user allows: level, lists of names, and the one place where such a name is resolved."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import UsageError
+from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.reasons import Code, Reason
+from autofusion.ir import Graph
+from autofusion.ops.rows import operators
+from autofusion.ops.schema import schema_of
+from autofusion.patternlang.model import Call, Pattern
+from autofusion.patternlang.variants import enumerate_names
+
+LEVELS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Controls:
+    """What fusion may do.
+
+    The keys of `disabled` and `whitelist` are operator types, pattern names, display names or names of
+    fused operators; those of `no_fusion_ops` are operator types.  The values say who asked, for the
+    report (`GE_FUSION_DISABLE_LIST`).  An operator type that is switched off stands in no fused node; one that is
+    white-listed allows every pattern that it stands in.  A disabled name wins over a white-listed one.
+    `stop_after` ends the work after so many rewrites, to find the one at fault.
+    """
+
+    auto_fusion: bool = True
+    level: int = 2
+    disabled: Mapping[str, str] = field(default_factory=dict[str, str])
+    whitelist: Mapping[str, str] | None = None
+    no_fusion_ops: Mapping[str, str] = field(default_factory=dict[str, str])
+    stop_after: int | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Why a match may not stay; with `provisional` it is applied all the same, so that another can wrap it."""
+
+    reason: Reason
+    provisional: bool = False
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Controls whose names are known to mean something; `wrapped` are patterns that a white-listed one wraps."""
+
+    controls: Controls
+    wrapped: frozenset[str]
+
+    def block(self, candidate: Candidate) -> Block | None:
+        """Why `candidate` may not stay in the graph, None where it may."""
+        for names in (self.controls.disabled, self.controls.no_fusion_ops):
+            for name, by in names.items():
+                if _means(name, candidate):
+                    return Block(_disabled(candidate, by, f"{name} is switched off by {by}", f"take {name} off {by}"))
+        needed = candidate.pattern.level
+        if needed > self.controls.level:
+            detail = f"{candidate.display} needs fusion level {needed}, {self.controls.level} is set"
+            advice = f"set the fusion level to {needed}"
+            return Block(Reason(Code.LEVEL, (str(needed),), detail, candidate.root.name, help=advice))
+        whitelist = self.controls.whitelist
+        # Spellings are normalized for whichever pattern may use them.
+        if whitelist is None or not candidate.pattern.stage or any(_means(name, candidate) for name in whitelist):
+            return None
+        by = next(iter(whitelist.values()), "an empty white list")
+        reason = _disabled(candidate, by, f"{candidate.display} is not on {by}", f"add {candidate.display} to {by}")
+        return Block(reason, provisional=candidate.pattern.name in self.wrapped)
+
+
+def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Graph) -> Switches:
+    """`controls` with every name checked.
+
+    Raises UsageError AF310 for a name that no operator and no pattern has, with the closest ones, and AF311
+    for a level that there is not.
+    """
+    if controls.level not in LEVELS:
+        raise UsageError(
+            Diagnostic("AF311", f"fusion level {controls.level} does not exist", help="the levels are 1, 2 and 3")
+        )
+    known = tuple(patterns)
+    whitelist = controls.whitelist or {}
+    if not (controls.disabled or controls.no_fusion_ops or whitelist):
+        return Switches(controls, frozenset())
+    fused = enumerate_names(known)
+    names = {name for pattern in known for name in (pattern.name, *fused[pattern.name])}
+    ops = _operator_types(graph) | {call.op for pattern in known for call in _calls(pattern)}
+    for table, allowed in ((controls.disabled, names), (whitelist, names), (controls.no_fusion_ops, set[str]())):
+        for name, by in table.items():
+            _check_name(name, by, allowed, ops)
+    named = [p for p in known if any(name == p.name or name in fused[p.name] for name in whitelist)]
+    wrapped = frozenset(call.op for pattern in named for call in _calls(pattern) if call.is_pattern)
+    return Switches(controls, wrapped)
+
+
+def _disabled(candidate: Candidate, by: str, detail: str, advice: str) -> Reason:
+    return Reason(Code.DISABLED, (by,), detail, candidate.root.name, help=advice)
+
+
+def _means(name: str, candidate: Candidate) -> bool:
+    """True where a name of a list means `candidate`."""
+    return name in (candidate.pattern.name, candidate.display, candidate.op) or name in candidate.ops
+
+
+def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
+    if name in names or name in ops or schema_of(name.rpartition("::")[2]) is not None:
+        return
+    every = {*names, *ops, *(op for domain, op in operators() if not domain)}
+    close = difflib.get_close_matches(name, sorted(every), n=3)
+    advice = f"did you mean {', '.join(close)}?" if close else "`autofusion patterns list` shows the names"
+    raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is no operator and no pattern", help=advice))
+
+
+def _operator_types(graph: Graph) -> set[str]:
+    found: set[str] = set()
+    for node in graph:
+        found.add(node.op)
+        for _, nested in node.subgraphs():
+            found |= _operator_types(nested)
+    return found
+
+
+def _calls(pattern: Pattern) -> list[Call]:
+    return [call for form in pattern.forms for statement in form.statements for call in statement.calls]

@@ -1,0 +1,146 @@
+"""From the findings of a sweep to misses: failed attempts, blocked and lost matches, nodes that nothing followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from autofusion.fusion.binding import Binding
+from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.conditions import check_clauses
+from autofusion.fusion.legality import readers_reason
+from autofusion.fusion.matcher import Matcher, keys_of, operator_reason
+from autofusion.fusion.misses import Miss, is_worth_telling
+from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.scope import Scope
+from autofusion.fusion.select import Attempt, Entry, Findings, RootIndex, Selection
+from autofusion.ir import CAPTURED, Node
+from autofusion.patternlang.model import Form, Pattern, Reference, Statement
+from autofusion.patternlang.templates import render_template, spell_display
+
+
+def index_anchors(patterns: Iterable[Pattern]) -> RootIndex:
+    """The first required statements of `patterns` by the key of their operators."""
+    index: dict[str, list[Entry]] = {}
+    for pattern in patterns:
+        for form in pattern.forms:
+            for key in form.anchor.keys:
+                index.setdefault(key, []).append(Entry(pattern, form, form.anchor))
+    return {key: tuple(entries) for key, entries in index.items()}
+
+
+def collect_misses(scope: Scope, anchors: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
+    """Everything in the findings of one sweep that is worth telling, of nodes as they were before any rewrite."""
+    misses = [miss for attempt in findings.attempts if is_worth_telling(miss := _from_attempt(scope, attempt))]
+    misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]
+    for candidate, winner in selection.lost:
+        name = winner.root.name
+        detail = f"{winner.display} at {name} takes nodes of it"
+        misses.append(_from_match(scope, candidate, Reason(Code.TAKEN_BY, (winner.pattern.name,), detail, name)))
+    taken = {name for candidate in selection.chosen for name in candidate.members}
+    for position, node in enumerate(scope.graph.topological()):
+        if node.name not in taken and not node.pattern:
+            misses += _from_anchor(scope, anchors, node, position)
+    return misses
+
+
+def _from_attempt(scope: Scope, attempt: Attempt) -> Miss:
+    failure = attempt.failure
+    return _make_miss(
+        scope,
+        attempt.pattern,
+        failure.binding,
+        failure.statement,
+        failure.reason,
+        (failure.satisfied, failure.needed),
+        attempt.position,
+    )
+
+
+def _from_match(scope: Scope, candidate: Candidate, reason: Reason) -> Miss:
+    count = (candidate.size, candidate.size)
+    statement = candidate.binding.root.statement
+    return _make_miss(scope, candidate.pattern, candidate.binding, statement, reason, count, candidate.position)
+
+
+def _make_miss(
+    scope: Scope,
+    pattern: Pattern,
+    binding: Binding,
+    statement: Statement,
+    reason: Reason,
+    count: tuple[int, int],
+    position: int,
+) -> Miss:
+    anchor = binding.nodes.get(binding.form.anchor.name)
+    root = binding.root.node.name
+    return Miss(
+        pattern=pattern.name,
+        display=_display(pattern, binding),
+        anchor=anchor.node.name if anchor is not None else root,
+        root=root,
+        bound={bound.statement.name: bound.node.name for bound in binding.members},
+        satisfied=count[0],
+        needed=count[1],
+        statement=statement.name,
+        reason=reason,
+        span=statement.span,
+        text=statement.text,
+        position=position,
+        graph=scope.path,
+    )
+
+
+def _display(pattern: Pattern, binding: Binding) -> str:
+    """The name that the match would have had, as far as it is bound."""
+
+    def spell(name: str) -> str:
+        node = binding.node(name)
+        return "?" if node is None else node.display or spell_display(node.op, pattern.spelling)
+
+    return render_template(pattern.display, binding.names, spell)
+
+
+def _from_anchor(scope: Scope, anchors: RootIndex, node: Node, position: int) -> Iterator[Miss]:
+    """What keeps the first node of a pattern alone: nothing that follows it belongs to the pattern."""
+    for entry in (entry for key in keys_of(node) for entry in anchors.get(key, ())):
+        binding = next(Matcher(scope, entry.form).find_inner(entry.root, node), None)
+        if binding is None or check_clauses(scope, binding, entry.pattern.where) is not None:
+            continue
+        following = _following_statements(entry.form, entry.root)
+        reason = _explain_readers(scope, node.outputs[0], entry.root.name, following)
+        needed = len({*binding.nodes, *(statement.name for statement in entry.form.required)})
+        count = (len(binding.nodes), max(needed, len(binding.nodes) + 1))
+        if following and reason is not None and count[0] * 2 >= count[1]:
+            yield _make_miss(scope, entry.pattern, binding, following[0], reason, count, position)
+
+
+def _following_statements(form: Form, statement: Statement) -> list[Statement]:
+    """The statements that may read the result of `statement`, past optional ones that are absent."""
+    found: list[Statement] = []
+    names = {statement.name}
+    for reader in form.statements:
+        if any(isinstance(term, Reference) and term.name in names for call in reader.calls for term in call.arguments):
+            found.append(reader)
+            below = reader.stand_in
+            if reader.optional and isinstance(below, Reference) and below.name in names:
+                names.add(reader.name)
+    return found
+
+
+def _explain_readers(scope: Scope, value: str, name: str, following: list[Statement]) -> Reason | None:
+    if value in scope.graph.outputs:
+        detail = f"{value!r} is an output of the graph"
+        return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value)
+    readers = list(scope.graph.consumers(value))
+    if not readers:
+        return None
+    keys = tuple(key for statement in following for key in statement.keys)
+    captured = next((use for use in readers if use.index == CAPTURED), None)
+    if captured is not None:
+        detail = f"{value!r} is read by a nested graph of {captured.node.name}"
+        return Reason(Code.NESTED_GRAPH, (value, captured.node.name), detail, captured.node.name, value)
+    fitting = [use for use in readers if not set(keys).isdisjoint(keys_of(use.node))]
+    if not fitting:
+        return operator_reason(readers[0].node, keys, f"{value!r} feeds {readers[0].node.name}", value)
+    others = [use for use in readers if use is not fitting[0]]
+    return readers_reason(value, others, name) if others else None

@@ -1,0 +1,208 @@
+"""The driver: normalize to a fixed point, fuse stage by stage, in every nested graph, and say what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.controls import Controls, Switches, resolve_controls
+from autofusion.fusion.explain import collect_misses, index_anchors
+from autofusion.fusion.legality import check_cycle
+from autofusion.fusion.misses import Miss, choose_best
+from autofusion.fusion.reasons import Code
+from autofusion.fusion.rewrite import apply_candidate, restore_node
+from autofusion.fusion.scope import Scope
+from autofusion.fusion.select import RootIndex, find_candidates, index_roots, select_candidates
+from autofusion.ir import Attribute, Graph, Node
+from autofusion.ir.verify import verify_graph, verify_nodes
+from autofusion.patternlang.model import Pattern
+
+STAGE_NAMES = ("normalize", "fuse 1", "fuse 2")
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """One rewrite: the fused `node`, what made it, the nodes it replaced.
+
+    `stage` is 0 for a normal form; `members` are the nodes replaced in this step, `origin` the ONNX nodes
+    behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node around it.
+    """
+
+    node: str
+    pattern: str
+    display: str
+    op: str
+    kernel: str
+    level: int
+    stage: int
+    members: tuple[str, ...]
+    origin: tuple[str, ...]
+    inside: str | None = None
+    graph: str = ""
+
+
+@dataclass(frozen=True)
+class FusionResult:
+    """What `fuse` did: fusions and normal forms in the order they were made, and the misses by position."""
+
+    fusions: tuple[Fusion, ...]
+    misses: tuple[Miss, ...]
+    normalized: tuple[Fusion, ...]
+
+
+def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = None) -> FusionResult:
+    """Rewrite `graph` in place by `patterns`, as far as `controls` allow.
+
+    Normalize patterns come first, to a fixed point, then the fusions of stage 1, then those of stage 2;
+    nested graphs of control flow are exchanged for rewritten copies.  The same graph and patterns
+    give the same result, whatever order nodes were added in.  Raises UsageError AF310 or AF311 for controls that
+    mean nothing, and InternalError AF901 where a rewrite broke the graph.
+    """
+    known = tuple(patterns)
+    chosen = controls or Controls()
+    switches = resolve_controls(chosen, known, graph)
+    if not chosen.auto_fusion:
+        return FusionResult((), (), ())
+    fuser = _Fuser(switches)
+    for stage, name in enumerate(STAGE_NAMES):
+        own = [pattern for pattern in known if pattern.stage == stage]
+        fuser.run_stage(Scope(graph), stage, own)
+        verify_graph(graph, name)
+    fuser.restore()
+    graph.discard_unused()
+    return fuser.result()
+
+
+class _Fuser:
+    """The records of one run, and the steps that add to them."""
+
+    def __init__(self, switches: Switches) -> None:
+        self._switches = switches
+        self._steps: list[Fusion] = []
+        self._provisional: list[Fusion] = []
+        self._misses: list[tuple[int, Miss]] = []
+        self._graphs: dict[str, Graph] = {}
+        # (graph, node) -> the steps that replaced a node of this name, and the one that made it last.
+        self._takers: dict[tuple[str, str], list[Fusion]] = {}
+        self._makers: dict[tuple[str, str], Fusion] = {}
+
+    def run_stage(self, scope: Scope, stage: int, patterns: Sequence[Pattern]) -> None:
+        """Apply `patterns` in the nested graphs of `scope`, then in its own graph, until nothing matches."""
+        self._graphs[scope.path] = scope.graph
+        for node in scope.graph.topological():
+            if node.subgraphs():
+                scope.graph.update(self._run_nested(scope, node, stage, patterns))
+        roots = index_roots(patterns)
+        # A part of a spelling says nothing by itself; a part of a fusion is a node left unfused.
+        anchors = index_anchors(patterns if stage else ())
+        is_first = True
+        while self._sweep(scope, stage, roots, anchors, is_first):
+            is_first = False
+
+    def restore(self) -> None:
+        """Undo what was applied only to be wrapped, and was not."""
+        for step in self._provisional:
+            if self._wrapper(step) is None:
+                self._steps.remove(step)
+                home = self._graphs[step.graph]
+                restore_node(home, home.node(step.node))
+                for member in step.members:
+                    self._takers[step.graph, member].remove(step)
+                del self._makers[step.graph, step.node]
+
+    def result(self) -> FusionResult:
+        """The records, each step with the node that wraps it, misses without those that came good."""
+        steps = [replace(step, inside=self._wrapper(step)) for step in self._steps]
+        misses = choose_best(miss for stage, raw in self._misses for miss in self._settle(stage, raw))
+        return FusionResult(
+            fusions=tuple(step for step in steps if step.stage),
+            misses=tuple(misses),
+            normalized=tuple(step for step in steps if not step.stage),
+        )
+
+    def _run_nested(self, scope: Scope, node: Node, stage: int, patterns: Sequence[Pattern]) -> Node:
+        attributes: dict[str, Attribute] = dict(node.attributes)
+        for key, nested in node.subgraphs():
+            # Copies of the outer graph share this one, so it is not edited in place.
+            copy = nested.copy()
+            path = f"{scope.path}/{node.name}.{key}" if scope.path else f"{node.name}.{key}"
+            self.run_stage(Scope(copy, scope, path), stage, patterns)
+            copy.discard_unused()
+            attributes[key] = copy
+        return replace(node, attributes=attributes)
+
+    def _sweep(self, scope: Scope, stage: int, roots: RootIndex, anchors: RootIndex, is_first: bool) -> bool:
+        """Find, choose and apply once; True where something was applied."""
+        if self._is_spent():
+            return False
+        findings = find_candidates(scope, roots, self._switches)
+        selection = select_candidates(findings.candidates)
+        if is_first:
+            self._misses += [(stage, miss) for miss in collect_misses(scope, anchors, findings, selection)]
+        provisional = {id(candidate) for candidate, block in findings.blocked if block.provisional}
+        outer = frozenset(scope.graph.captures())
+        applied = False
+        for candidate in selection.chosen:
+            if self._is_spent() or check_cycle(scope, candidate.pattern, candidate.binding) is not None:
+                continue
+            node = apply_candidate(scope, candidate)
+            verify_nodes(scope.graph, [node.name], candidate.pattern.name, outer)
+            self._record(scope, candidate, node, id(candidate) in provisional)
+            applied = True
+        return applied
+
+    def _is_spent(self) -> bool:
+        limit = self._switches.controls.stop_after
+        return limit is not None and len(self._steps) >= limit
+
+    def _record(self, scope: Scope, candidate: Candidate, node: Node, is_provisional: bool) -> None:
+        step = Fusion(
+            node=node.name,
+            pattern=candidate.pattern.name,
+            display=candidate.display,
+            op=candidate.op,
+            kernel=candidate.pattern.kernel,
+            level=candidate.pattern.level,
+            stage=candidate.pattern.stage,
+            members=tuple(bound.node.name for bound in candidate.binding.members),
+            origin=node.origin,
+            graph=scope.path,
+        )
+        self._steps.append(step)
+        if is_provisional:
+            self._provisional.append(step)
+        for member in step.members:
+            self._takers.setdefault((scope.path, member), []).append(step)
+        self._makers[scope.path, node.name] = step
+
+    def _wrapper(self, step: Fusion) -> str | None:
+        """The fused node that a later step put around `step`'s node."""
+        takers = self._takers.get((step.graph, step.node), [])
+        # A fused node often has the name of one that it replaced.
+        later = takers[takers.index(step) + 1 :] if step in takers else takers
+        return later[0].node if later else None
+
+    def _taker(self, stage: int, graph: str, node: str) -> Fusion | None:
+        """The step that replaced `node` as it stood when `stage` began."""
+        return next((step for step in self._takers.get((graph, node), ()) if step.stage >= stage), None)
+
+    def _settle(self, stage: int, miss: Miss) -> list[Miss]:
+        """The miss with what was applied in its place; none where its nodes ended in as large a fusion."""
+        step = self._taker(stage, miss.graph, miss.anchor)
+        root = self._taker(stage, miss.graph, miss.root)
+        is_taken = miss.code is Code.TAKEN_BY
+        if root is not None and not is_taken and (root.pattern == miss.pattern or root.stage > 1):
+            return []
+        if step is not None and (is_taken or len(step.members) >= miss.needed):
+            return []
+        applied = step or self._makers.get((miss.graph, miss.anchor))
+        if applied is None:
+            return [miss]
+        key = miss.graph
+        rest = (
+            node
+            for node in miss.bound.values()
+            if self._taker(stage, key, node) is None and (key, node) not in self._makers
+        )
+        return [replace(miss, instead=applied.display, left_out=tuple(rest))]

@@ -1,0 +1,109 @@
+"""Near misses: which failed attempts are worth telling, and how they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from autofusion.diagnostics import Diagnostic, Severity, Span
+from autofusion.fusion.reasons import Code, Reason
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A pattern that nearly applied.
+
+    `anchor` is the node that the report names (the one bound to the pattern's first required statement
+    where there is one), `root` the node where the match would have ended, `bound` what was bound.
+    `satisfied` of `needed` statements fitted; `statement` is the one that did not, `span` and
+    `text` its line.  `instead` is the display name of what was applied at the anchor, "" for nothing,
+    and `left_out` the bound nodes that it does without.  `graph` names the control-flow node around it.
+    """
+
+    pattern: str
+    display: str
+    anchor: str
+    root: str
+    bound: Mapping[str, str]
+    satisfied: int
+    needed: int
+    statement: str
+    reason: Reason
+    span: Span
+    text: str
+    position: int
+    graph: str = ""
+    instead: str = ""
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> Code:
+        """The reason's code."""
+        return self.reason.code
+
+    @property
+    def detail(self) -> str:
+        """The sentence that says what is in the way."""
+        return self.reason.detail
+
+    @property
+    def help(self) -> str:
+        """The remedy, "" where there is none to give."""
+        return self.reason.help
+
+    @property
+    def culprit(self) -> tuple[str, str]:
+        """The node and the value at fault, "" where there is none."""
+        return self.reason.node, self.reason.value
+
+    @property
+    def message(self) -> str:
+        """One sentence: what nearly matched where, how far it came, and where it failed."""
+        count = f"matched {self.satisfied} of {self.needed}"
+        failed = f"failed at {self.statement}: {self.reason}"
+        if self.code in (Code.DISABLED, Code.LEVEL):
+            text = f"{self.pattern} matches at {self.root} but is switched off: {self.reason}"
+        elif self.code is Code.TAKEN_BY:
+            text = f"{self.pattern} matches at {self.root} but lost its nodes: {self.reason}"
+        else:
+            text = f"{self.pattern} nearly matched at {self.root}: {count}; {failed}"
+        if not self.instead:
+            return text
+        without = f" without {', '.join(self.left_out)}" if self.left_out else ""
+        return f"{text}; {self.instead} was applied{without}"
+
+    def diagnostic(self) -> Diagnostic:
+        """The miss as a note, AF301 to AF304."""
+        bound = ", ".join(f"{name} -> {node}" for name, node in self.bound.items())
+        return Diagnostic(
+            self._number(),
+            self.message,
+            help=self.help,
+            notes=(self.text, f"bound: {bound}", self.detail),
+            span=self.span,
+            severity=Severity.NOTE,
+        )
+
+    def _number(self) -> str:
+        if self.code in (Code.DISABLED, Code.LEVEL):
+            return "AF303"
+        if self.code is Code.TAKEN_BY:
+            return "AF304"
+        return "AF302" if self.instead else "AF301"
+
+
+def is_worth_telling(miss: Miss) -> bool:
+    """True at half matched or better; where an operator is another one, at more than half."""
+    if miss.code in (Code.OPERATOR, Code.UNKNOWN_OP, Code.CONTROL_FLOW):
+        return miss.satisfied * 2 > miss.needed
+    return miss.satisfied * 2 >= miss.needed
+
+
+def choose_best(misses: Iterable[Miss]) -> list[Miss]:
+    """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first."""
+    best: dict[tuple[str, str], Miss] = {}
+    for miss in misses:
+        known = best.get((miss.graph, miss.anchor))
+        if known is None or (-miss.satisfied, miss.needed) < (-known.satisfied, known.needed):
+            best[miss.graph, miss.anchor] = miss
+    return list(best.values())

@@ -1,0 +1,114 @@
+"""Applying a match: the bound nodes move into the body of one new node."""
+
+from __future__ import annotations
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import PatternError
+from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.conditions import emitted_attribute
+from autofusion.fusion.legality import escaped_values
+from autofusion.fusion.scope import Scope
+from autofusion.ir import FUSED_DOMAIN, Attribute, Graph, Node
+from autofusion.patternlang.model import Emission, Reference
+
+
+def apply_candidate(scope: Scope, candidate: Candidate) -> Node:
+    """Replace the nodes of `candidate` by one fused node and return it.
+
+    Its operands come in the order in which the pattern's text names them; its results are
+    the root's, then those that `escape` names and something reads.  Raises PatternError AF320 where a
+    normalize pattern emits no operand for a value that is no constant.
+    """
+    graph, binding = scope.graph, candidate.binding
+    root = binding.root
+    results = tuple(value for value in root.node.outputs[: len(root.statement.names)] if value)
+    outputs = results + escaped_values(scope, candidate.pattern, binding)
+    emission = candidate.pattern.emission
+    inputs = _external_operands(candidate) if emission is None else _emitted_operands(candidate, emission)
+    attributes = {} if emission is None else _emitted_attributes(scope, candidate, emission)
+    operands = tuple(dict.fromkeys(name for name in inputs if name))
+    node = Node(
+        name=graph.fresh(f"{root.node.name}_{candidate.pattern.name}") if root.node.pattern else root.node.name,
+        op=candidate.op,
+        inputs=inputs,
+        outputs=outputs,
+        attributes=attributes,
+        domain=FUSED_DOMAIN,
+        origin=_origin(candidate),
+        body=_build_body(scope, candidate, operands, outputs),
+        pattern=candidate.pattern.name,
+        display=candidate.display,
+        bindings={bound.statement.name: bound.node.name for bound in binding.members},
+    )
+    graph.replace([bound.node.name for bound in binding.members], [node])
+    return node
+
+
+def restore_node(graph: Graph, node: Node) -> None:
+    """Undo `apply_candidate`: put the nodes of the body back in the place of `node`."""
+    assert node.body is not None
+    values = [value for value in node.body.values.values() if value.name not in graph.values]
+    graph.replace([node.name], node.body.topological(), values)
+
+
+def _external_operands(candidate: Candidate) -> tuple[str, ...]:
+    """What the members read from outside, in the order of the pattern's text; operands under `...` come last."""
+    inner = _inner_values(candidate)
+    named: list[str] = []
+    others: list[str] = []
+    for bound in candidate.binding.members:
+        for term, place in zip(bound.call.arguments, bound.places, strict=True):
+            if isinstance(term, Reference):
+                named.append(bound.node.input(place))
+        others += bound.node.inputs
+    return tuple(dict.fromkeys(name for name in (*named, *others) if name and name not in inner))
+
+
+def _inner_values(candidate: Candidate) -> set[str]:
+    return {value for bound in candidate.binding.members for value in bound.node.results}
+
+
+def _emitted_operands(candidate: Candidate, emission: Emission) -> tuple[str, ...]:
+    inputs = [candidate.binding.value(name) or "" for name in emission.inputs]
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    return tuple(inputs)
+
+
+def _emitted_attributes(scope: Scope, candidate: Candidate, emission: Emission) -> dict[str, Attribute]:
+    attributes: dict[str, Attribute] = {}
+    for name, source in emission.attributes.items():
+        try:
+            value = emitted_attribute(scope, candidate.binding, source)
+        except ValueError as error:
+            message = f"pattern {candidate.pattern.name} cannot emit attribute {name}: {error}"
+            raise PatternError(Diagnostic("AF320", message, span=emission.span)) from error
+        if value is not None:
+            attributes[name] = value
+    return attributes
+
+
+def _origin(candidate: Candidate) -> tuple[str, ...]:
+    names = [name for bound in candidate.binding.members for name in bound.node.origin or (bound.node.name,)]
+    return tuple(dict.fromkeys(names))
+
+
+def _build_body(scope: Scope, candidate: Candidate, operands: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
+    """The replaced nodes under the same names; constants that are no operand of the new node come along."""
+    body = Graph(candidate.op, operands, outputs)
+    body.opsets = dict(scope.graph.opsets)
+    inner = _inner_values(candidate)
+    for bound in candidate.binding.members:
+        for name in bound.node.operands:
+            if name in inner or body.defines(name):
+                continue
+            array = scope.constant(name)
+            if array is None:
+                message = f"pattern {candidate.pattern.name} emits no operand for {name!r} of {bound.node.name}"
+                raise PatternError(Diagnostic("AF320", message, help="add it to the inputs of [emit]"))
+            body.add_constant(name, array)
+    for name in (*operands, *inner):
+        body.set_value(scope.value(name))
+    for bound in candidate.binding.members:
+        body.add(bound.node)
+    return body

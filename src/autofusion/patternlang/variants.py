@@ -1,0 +1,122 @@
+"""Everything a pattern can match, spelt out: each choice of form, alternatives, presence and optional operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from autofusion.patternlang.model import Call, Form, Pattern, Reference, Statement, Template
+from autofusion.patternlang.templates import render_template, spell_display, strip_suffix
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One shape that a match can have: the call of every present statement, and the names that are absent."""
+
+    form: Form
+    calls: Mapping[str, Call] = field(default_factory=dict[str, Call])
+    absent: frozenset[str] = frozenset()
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The present statements in the order of the text; the last is the root."""
+        return tuple(statement for statement in self.form.statements if statement.name in self.calls)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that a match of this shape binds."""
+        values = [ref.name for call in self.calls.values() for ref in call.references]
+        results = [name for statement in self.statements for name in statement.names]
+        return frozenset(name for name in (*results, *values) if name not in self.absent)
+
+    def resolve(self, name: str) -> str:
+        """The present statement or the value that `name` means."""
+        statement = self.form.by_name.get(name)
+        while statement is not None and statement.name in self.absent:
+            below = statement.stand_in
+            assert isinstance(below, Reference)
+            name = below.name
+            statement = self.form.by_name.get(name)
+        return name
+
+
+def enumerate_variants(pattern: Pattern) -> Iterator[Variant]:
+    """Every shape that a match of `pattern` can have, two nodes or more, in the order of the text."""
+    for form in pattern.forms:
+        for place, root in enumerate(form.roots):
+            above = frozenset(statement.name for statement in form.roots[:place])
+            for variant in _expand(Variant(form, absent=above), (root,), is_root=True):
+                if len(variant.calls) > 1:
+                    yield variant
+
+
+def enumerate_names(patterns: Sequence[Pattern]) -> dict[str, frozenset[str]]:
+    """By pattern name: the display names and operator names that its nodes can have."""
+    displays: dict[str, frozenset[tuple[str, str]]] = {}
+    for pattern in sorted(patterns, key=lambda pattern: pattern.stage):
+        names: set[tuple[str, str]] = set()
+        for variant in enumerate_variants(pattern):
+            names |= set(_render_names(pattern, variant, displays))
+        displays[pattern.name] = frozenset(names)
+    return {name: frozenset(text for pair in pairs for text in pair) for name, pairs in displays.items()}
+
+
+def _expand(variant: Variant, pending: tuple[Statement, ...], *, is_root: bool = False) -> Iterator[Variant]:
+    """Decide the statements in `pending` one after the other."""
+    if not pending:
+        yield variant
+        return
+    statement, rest = pending[0], pending[1:]
+    if statement.name in variant.calls or statement.name in variant.absent:
+        yield from _expand(variant, rest)
+        return
+    for call in statement.calls:
+        present = replace(variant, calls={**variant.calls, statement.name: call})
+        for chosen in _choose_operands(present, call):
+            needed = (chosen.form.by_name.get(ref.name) for ref in call.references)
+            yield from _expand(chosen, (*(item for item in needed if item is not None), *rest))
+    if statement.optional and not is_root:
+        below = statement.stand_in
+        following = variant.form.by_name.get(below.name) if isinstance(below, Reference) else None
+        absent = replace(variant, absent=variant.absent | {statement.name})
+        yield from _expand(absent, (*((following,) if following is not None else ()), *rest))
+
+
+def _choose_operands(variant: Variant, call: Call) -> Iterator[Variant]:
+    """The variant with each optional operand of `call` present or absent; later ones only after earlier ones."""
+    optional = [ref.name for ref in call.references if ref.optional and ref.name not in variant.form.by_name]
+    for kept in range(len(optional), -1, -1):
+        yield replace(variant, absent=variant.absent | set(optional[kept:]))
+
+
+def _render_names(
+    pattern: Pattern, variant: Variant, inner: Mapping[str, Iterable[tuple[str, str]]]
+) -> Iterator[tuple[str, str]]:
+    wrapped = [
+        statement.name
+        for statement in variant.statements
+        if variant.calls[statement.name].is_pattern and _is_spelled(pattern, statement.name)
+    ]
+    choices: list[dict[str, tuple[str, str]]] = [{}]
+    for name in wrapped:
+        pairs = inner.get(variant.calls[name].op, ())
+        choices = [{**choice, name: pair} for choice in choices for pair in pairs]
+    for choice in choices:
+
+        def spell(statement: str, choice: Mapping[str, tuple[str, str]] = choice) -> str:
+            if statement in choice:
+                return choice[statement][0]
+            return spell_display(variant.calls[statement].op, pattern.spelling)
+
+        def spell_op(statement: str, choice: Mapping[str, tuple[str, str]] = choice) -> str:
+            return strip_suffix(choice[statement][1] if statement in choice else variant.calls[statement].op)
+
+        yield (
+            render_template(pattern.display, variant.names, spell),
+            render_template(pattern.op, variant.names, spell_op),
+        )
+
+
+def _is_spelled(pattern: Pattern, statement: str) -> bool:
+    templates: tuple[Template, ...] = (pattern.display, pattern.op)
+    return any(part.is_spelled and part.condition == statement for template in templates for part in template.parts)

@@ -1,0 +1,50 @@
+"""The named predicates of where-clauses: what they take and what they promise.
+
+`fusion.predicates` implements them; nothing else may be called in a clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["statement", "any"]
+
+
+@dataclass(frozen=True)
+class PredicateRule:
+    """One predicate: the kinds of its arguments and a sentence for the documentation.
+
+    With `is_variadic` the last kind may repeat.  An argument of kind "any" is a value or
+    a statement's first result.
+    """
+
+    kinds: tuple[Kind, ...]
+    is_variadic: bool
+    summary: str
+
+
+PREDICATES: Mapping[str, PredicateRule] = {
+    "one_float_type": PredicateRule(("any",), True, "all values have the same floating element type"),
+    "same_shape": PredicateRule(("any", "any"), False, "both values have the same shape, extent by extent"),
+    "broadcasts": PredicateRule(
+        ("any", "any"), False, "the first value broadcasts to the second without widening it in extent or rank"
+    ),
+    "along_last_axis": PredicateRule(
+        ("any", "any"), False, "the first value is one number, or runs along the last axis of the second and no other"
+    ),
+    "per_channel": PredicateRule(
+        ("any", "any"), True, "all values after the first are vectors as long as the first's leading axis"
+    ),
+    "is_inference": PredicateRule(("statement",), False, "the normalization uses its stored statistics"),
+    "folds_in_range": PredicateRule(
+        ("statement", "statement"), False, "scale and shift of the normalization keep the convolution's weights finite"
+    ),
+    "reduces_to_channels": PredicateRule(
+        ("statement",), False, "the pooling leaves one element for every sample and channel"
+    ),
+    "keeps_channels": PredicateRule(
+        ("any", "any"), False, "the first value is the second's [batch, channels], other axes of extent 1 dropped"
+    ),
+}
