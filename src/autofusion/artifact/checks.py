@@ -16,8 +16,8 @@ _MAX_SIZE_TEXT = 4096
 def check_plan(plan: Plan, weight_bytes: int) -> None:
     """Raise ValueError, naming the buffer or step, unless `plan` hangs together over weights of `weight_bytes`.
 
-    Names are defined, and before they are used; every buffer is written once; alias chains end;
-    constants lie inside the weights; kernels, their operands and attributes are those of the kernel
+    Names are defined, and before they are used; every buffer is written once; an alias names a buffer
+    that is none; outputs are not in memory that later steps use; constants lie inside the weights; kernels, their operands and attributes are those of the kernel
     table; every extent is a number or an expression over the plan's symbols.
     """
     known_sizes: set[str] = set()
@@ -67,15 +67,11 @@ def _check_buffer(buffer: Buffer, plan: Plan) -> None:
 
 
 def _check_alias(buffer: Buffer, plan: Plan) -> None:
-    seen = {buffer.name}
-    target = buffer
-    while target.alias is not None:
-        if target.alias not in plan.buffers:
-            raise ValueError(f"buffer {target.name!r} shares the bytes of {target.alias!r}, which is not there")
-        if target.alias in seen:
-            raise ValueError(f"buffer {buffer.name!r} shares its own bytes")
-        seen.add(target.alias)
-        target = plan.buffers[target.alias]
+    target = plan.buffers.get(buffer.alias or "")
+    if target is None:
+        raise ValueError(f"buffer {buffer.name!r} shares the bytes of {buffer.alias!r}, which is not there")
+    if target.alias is not None:
+        raise ValueError(f"buffer {buffer.name!r} shares the bytes of {target.name!r}, which has none of its own")
     if buffer.shape is None or target.shape is None:
         raise ValueError(f"buffer {buffer.name!r} shares bytes whose extent only a run can tell")
     if target.dtype != buffer.dtype:
@@ -153,6 +149,8 @@ def _check_flow(plan: Plan) -> None:
     for name in plan.outputs:
         if name not in plan.buffers or _root(name, plan) not in ready:
             raise ValueError(f"output {name!r} is not written")
+        if plan.buffers[_root(name, plan)].role == "inner":
+            raise ValueError(f"output {name!r} lies in memory that later steps may use")
 
 
 def _check_order(step: Step, plan: Plan, ready: set[str]) -> None:
@@ -175,6 +173,4 @@ def _check_distinct(names: Iterable[str], what: str) -> None:
 
 
 def _root(name: str, plan: Plan) -> str:
-    while (alias := plan.buffers[name].alias) is not None:
-        name = alias
-    return name
+    return plan.buffers[name].alias or name

@@ -1,0 +1,134 @@
+"""A native plan bound to the extents of its symbols: shapes, places in memory, records, order of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError
+from autofusion.plan import Buffer, Plan
+from autofusion.plan.dtypes import STRING
+from autofusion.plan.memory import plan_memory
+from autofusion.runtime.encode import encode_plan, scratch_bytes
+from autofusion.runtime.records import KERNEL_CODES, Place, Space
+from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims
+from autofusion.runtime.views import stored_bytes
+
+MAX_BYTES = 1 << 46
+"""More than any machine can give one tensor or arena."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Steps `first` to `last` (not included) that one party runs: the C library, or one step in Python."""
+
+    runner: Literal["native", "host", "extents"]
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """What executing a plan at given dims needs, short of the memory itself.
+
+    `shapes` has the shape of every buffer whose shape is known before the run.  `slots` are the
+    buffers, by number, whose arrays change from run to run: inputs and outputs.  `places` says where
+    every buffer lies but those held as Python arrays.
+    """
+
+    dims: Mapping[str, int]
+    shapes: Mapping[str, Shape]
+    places: Mapping[str, Place]
+    slots: tuple[str, ...]
+    arena_bytes: int
+    records: np.ndarray
+    segments: tuple[Segment, ...]
+
+
+def is_held(buffer: Buffer) -> bool:
+    """True for a buffer that is a Python array of its own: strings, and shapes that only a run can tell."""
+    return buffer.shape is None or buffer.dtype == STRING
+
+
+def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
+    """Compute everything that depends on the dims of a native plan.
+
+    Raises:
+        InputError: AF533 where the dims give a buffer an impossible extent.
+        ArtifactError: The plan is damaged.
+    """
+    shapes = bind_shapes(plan, dims)
+    extents = {
+        name: stored_bytes(plan.buffers[name], shape)
+        for name, shape in shapes.items()
+        if not is_held(plan.buffers[name])
+    }
+    for name, extent in extents.items():
+        if extent > MAX_BYTES:
+            raise refuse_dims(name, shapes[name], dims, f"which takes {extent} bytes")
+    scratch = scratch_bytes(plan, shapes, threads)
+    memory = plan_memory(plan, shapes, scratch)
+    slots = tuple(
+        name
+        for name, buffer in plan.buffers.items()
+        if buffer.role in ("input", "output") and buffer.alias is None and not is_held(buffer)
+    )
+    places = _find_places(plan, extents, memory.offsets, slots)
+    scratch_place = Place(Space.ARENA, memory.scratch, scratch)
+    return Binding(
+        dims=dict(dims),
+        shapes=shapes,
+        places=places,
+        slots=slots,
+        arena_bytes=memory.total,
+        records=encode_plan(plan, shapes, places, scratch_place),
+        segments=find_segments(plan),
+    )
+
+
+def find_segments(plan: Plan) -> tuple[Segment, ...]:
+    """The plan's steps in order, as runs of native steps between single Python steps."""
+    segments: list[Segment] = []
+    for index, step in enumerate(plan.steps):
+        native = step.kernel in KERNEL_CODES
+        if native and segments and segments[-1].runner == "native":
+            segments[-1] = Segment("native", segments[-1].first, index + 1)
+        elif native:
+            segments.append(Segment("native", index, index + 1))
+        else:
+            segments.append(Segment("host" if step.kernel == "host" else "extents", index, index + 1))
+    return tuple(segments)
+
+
+def _find_places(
+    plan: Plan, extents: Mapping[str, int], offsets: Mapping[str, int], slots: tuple[str, ...]
+) -> dict[str, Place]:
+    places: dict[str, Place] = {}
+    numbers = {name: number for number, name in enumerate(slots)}
+    for name, buffer in plan.buffers.items():
+        root = plan.buffers[buffer.alias or name]
+        if is_held(root):
+            continue
+        if root.name in numbers:
+            place = Place(Space.BINDING, 0, extents[root.name], numbers[root.name])
+        elif root.tensor is not None:
+            tensor = plan.tensors[root.tensor]
+            place = Place(Space.WEIGHTS, tensor.offset, tensor.bytes)
+        elif name in offsets:
+            place = Place(Space.ARENA, offsets[name], extents[root.name])
+        else:
+            continue
+        if root is not buffer and extents[name] > place.bytes:
+            raise ArtifactError(
+                Diagnostic(
+                    "AF514",
+                    f"the plan is damaged: buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares",
+                    help="compile the model again",
+                )
+            )
+        places[name] = place
+    return places

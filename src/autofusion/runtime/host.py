@@ -1,0 +1,116 @@
+"""Steps that run in Python: ONNX operators by `ops`, and tensors of extents."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import numpy as np
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError, AutofusionError
+from autofusion.plan import Plan, Setting, Size, Step, evaluate_size
+from autofusion.plan.attributes import decode_attribute
+from autofusion.runtime.shapes import Shape, show_shape
+from autofusion.runtime.views import array_type
+
+if TYPE_CHECKING:
+    from autofusion.ir import Node
+
+T = TypeVar("T")
+
+HostStep = Callable[[Sequence["np.ndarray | None"]], Sequence[np.ndarray]]
+"""Operands of a host step, one per input place, None where absent -> its results, one per output place."""
+
+
+def prepare_host_steps(plan: Plan) -> dict[int, HostStep]:
+    """What runs each host step of `plan`, by the step's index.
+
+    Raises ArtifactError: AF519 where the packages that host steps need are not installed, AF514 where the
+    settings of one make no sense.
+    """
+    indices = [index for index, step in enumerate(plan.steps) if step.kernel == "host"]
+    if not indices:
+        return {}
+    operators = sorted({str(plan.steps[index].attributes.get("op")) for index in indices})
+    if importlib.util.find_spec("onnx") is None:
+        raise _missing_package("onnx", operators)
+    try:
+        return {index: partial(_run_node, _make_node(plan.steps[index])) for index in indices}
+    except ModuleNotFoundError as error:
+        raise _missing_package(str(error.name), operators) from error
+
+
+def compute_extents(step: Step, dims: Mapping[str, int], dtype: str, shape: Shape) -> np.ndarray:
+    """The tensor of an `extents` step: the size expressions `values` under `dims`."""
+    values = cast(Sequence[Size], step.attributes["values"])
+    return np.array([evaluate_size(size, dims) for size in values], array_type(dtype)).reshape(shape)
+
+
+def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Shape | None) -> None:
+    """Raise ArtifactError (AF519) unless `array`, result `name` of `step`, is what the plan says: None is any shape."""
+    problem = ""
+    if dtype and array.dtype != array_type(dtype):
+        problem = f"elements of type {array.dtype}, not {dtype}"
+    elif shape is not None and array.shape != shape:
+        problem = f"shape {show_shape(array.shape)}, not {show_shape(shape)}"
+    if problem:
+        raise ArtifactError(
+            Diagnostic(
+                "AF519",
+                f"step {step.node!r} ({step.op}) gave value {name!r} {problem}",
+                help="the shapes that the model declares may contradict what it computes",
+            )
+        )
+
+
+def _make_node(step: Step) -> Node:
+    from autofusion.ir import Node
+    from autofusion.ops.rows import find_operator
+
+    settings = step.attributes
+    try:
+        op, domain, opset = (
+            _expect(str, settings["op"]),
+            _expect(str, settings["domain"]),
+            _expect(int, settings["opset"]),
+        )
+        written = cast(Mapping[str, Setting], _expect(dict, settings["attributes"]))
+        attributes = {name: decode_attribute(value) for name, value in written.items()}
+    except (KeyError, TypeError, ValueError) as error:
+        text = f"the plan is damaged: host step {step.node!r} has impossible settings: {error}"
+        raise ArtifactError(Diagnostic("AF514", text, help="compile the model again")) from error
+    row = find_operator(op, domain)
+    opaque = row is not None and row.version != opset
+    return Node(step.node, op, step.inputs, step.outputs, attributes, domain, opset, opaque, step.origin)
+
+
+def _run_node(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
+    from autofusion.ops import evaluate
+
+    try:
+        return evaluate(node, operands)
+    except AutofusionError:
+        raise
+    except Exception as error:
+        # The operator's code meets attributes from a file: whatever it makes of wrong ones is the file's fault.
+        text = f"step {node.name!r} ({node.op}) failed: {type(error).__name__}: {error}"
+        raise ArtifactError(Diagnostic("AF519", text, help="compile the model again")) from error
+
+
+def _expect(kind: type[T], value: object) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r:.40} is not of type {kind.__name__}")
+    return value
+
+
+def _missing_package(package: str, operators: Sequence[str]) -> ArtifactError:
+    return ArtifactError(
+        Diagnostic(
+            "AF519",
+            f"package {package} is not installed, and operators without a kernel need it: {', '.join(operators)}",
+            help=f"install {package}",
+        )
+    )

@@ -1,0 +1,47 @@
+"""Shapes of a plan's buffers at given dims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import InputError
+from autofusion.plan import Plan, Size, evaluate_size
+
+Shape = tuple[int, ...]
+
+
+def show_shape(shape: Iterable[Size]) -> str:
+    """A shape as messages write it: `[batch, 3]`."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def bind_shapes(plan: Plan, dims: Mapping[str, int]) -> dict[str, Shape]:
+    """The shape of every buffer that has one; raises InputError (AF533) for an impossible extent."""
+    extents: dict[Size, int] = {}
+    shapes: dict[str, Shape] = {}
+    for name, buffer in plan.buffers.items():
+        if buffer.shape is None:
+            continue
+        for size in buffer.shape:
+            if size not in extents:
+                extents[size] = _evaluate(size, dims)
+        shapes[name] = tuple(extents[size] for size in buffer.shape)
+        if any(extent < 0 for extent in shapes[name]):
+            raise refuse_dims(name, buffer.shape, dims, "which is no shape")
+    return shapes
+
+
+def refuse_dims(name: str, shape: Iterable[Size], dims: Mapping[str, int], reason: str) -> InputError:
+    """The error AF533 about value `name`, whose `shape` is impossible under `dims`."""
+    given = ", ".join(f"{symbol}={extent}" for symbol, extent in dims.items()) or "any input"
+    text = f"the model cannot run with {given}: value {name!r} would have shape {show_shape(shape)}, {reason}"
+    return InputError(Diagnostic("AF533", text, help="give inputs of other extents"))
+
+
+def _evaluate(size: Size, dims: Mapping[str, int]) -> int:
+    """The extent; -1 where it divides by zero."""
+    try:
+        return evaluate_size(size, dims)
+    except ZeroDivisionError:
+        return -1

@@ -1,0 +1,60 @@
+"""Sessions over plans written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from autofusion.artifact import join_weights
+from autofusion.artifact.checks import check_plan
+from autofusion.plan import Buffer, Plan, Step, Tensor
+from autofusion.plan.dtypes import encode_strings
+from autofusion.runtime import Session, open_session
+
+NAMES = {"float32": "float", "float64": "double", "object": "string"}
+
+MakePlan = Callable[..., tuple[Plan, tuple[np.ndarray, ...]]]
+
+
+def build_plan(
+    backend: str,
+    buffers: Sequence[Buffer],
+    steps: Sequence[Step],
+    constants: Mapping[str, np.ndarray] | None = None,
+    outputs: Sequence[str] = (),
+    symbols: Sequence[str] = (),
+) -> tuple[Plan, tuple[np.ndarray, ...]]:
+    """A plan and its constants; inputs and outputs are the buffers of these roles, in their order."""
+    arrays = dict(constants or {})
+    tensors: list[Tensor] = []
+    named = {buffer.name: buffer for buffer in buffers}
+    offset = 0
+    for name, array in arrays.items():
+        dtype = NAMES.get(str(array.dtype), str(array.dtype))
+        size = len(encode_strings(array)) if dtype == "string" else array.nbytes
+        given = named.get(name, Buffer(name, dtype, array.shape, "constant"))
+        named[name] = Buffer(name, dtype, given.shape, given.role, tensor=len(tensors))
+        tensors.append(Tensor(name, dtype, array.shape, offset, size))
+        offset += -(-size // 64) * 64
+    inputs = tuple(buffer.name for buffer in buffers if buffer.role == "input")
+    given_outputs = tuple(outputs) or tuple(buffer.name for buffer in buffers if buffer.role == "output")
+    assert backend in ("native", "reference")
+    plan = Plan(backend, inputs, given_outputs, tuple(symbols), named, tuple(tensors), tuple(steps))
+    check_plan(plan, offset)
+    return plan, tuple(arrays.values())
+
+
+@pytest.fixture
+def make_plan() -> MakePlan:
+    return build_plan
+
+
+@pytest.fixture
+def make_session() -> Callable[..., Session]:
+    def make(*parts: object, threads: int = 2, **named: object) -> Session:
+        plan, arrays = build_plan(*parts, **named)  # pyright: ignore[reportArgumentType]
+        return open_session(plan, join_weights(plan.tensors, arrays), threads=threads)
+
+    return make
