@@ -79,10 +79,11 @@ def _counts(image: tuple[int, ...], attributes: Mapping[str, Any], spatial: tupl
         first, last = 0, image[axis]
         if attributes["include_pad"]:
             first, last = -pads[axis], image[axis] + pads[rank + axis]
-        starts = np.arange(spatial[axis]) * attributes["strides"][axis] - pads[axis]
-        places = starts[:, None] + np.arange(attributes["kernel"][axis]) * attributes["dilations"][axis]
-        inside = ((places >= first) & (places < last)).sum(1)
-        total = total[..., None] * inside
+        stride, dilation = int(attributes["strides"][axis]), int(attributes["dilations"][axis])
+        starts = np.arange(spatial[axis]) * stride - int(pads[axis])
+        places = starts[:, None] + np.arange(int(attributes["kernel"][axis])) * dilation
+        inside = np.count_nonzero((places >= first) & (places < last), axis=1)
+        total = np.multiply.outer(total, inside)
     return total
 
 

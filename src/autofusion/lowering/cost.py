@@ -1,0 +1,163 @@
+"""Estimated time of a graph's operators, by a roofline: the slower of arithmetic and traffic, plus a call each.
+
+The figures are estimates for reports, never measurements.  They stand for one core of a common
+server processor and are the same on every machine: see the constants.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from autofusion.ir import Dim, Graph, Node, symbols
+from autofusion.ir.dims import substitute
+from autofusion.lowering.constants import read_integer, read_integers
+from autofusion.lowering.flatten import flatten_node
+from autofusion.lowering.scope import Scope
+from autofusion.lowering.views import VIEWS
+
+PEAK_FLOPS = 100e9
+"""Float32 operations per second: 32 a cycle (two fused multiply-adds of eight lanes) at 3.1 GHz."""
+
+BANDWIDTH = 13e9
+"""Bytes per second between one core and memory."""
+
+LAUNCH_SECONDS = 2e-6
+"""Cost of running one operator, whatever it does."""
+
+NOMINAL_EXTENT = 128
+"""Extent of a symbol that nothing is known of, unless it is the first axis of an input, which counts as 1."""
+
+TRANSCENDENTAL_FLOPS = 16
+"""Operations that one element of an exponential or its like counts for."""
+
+_TRANSCENDENTAL = frozenset(
+    {"Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax", "LogSoftmax", "Gelu", "Elu", "Selu", "Celu", "Softplus"}
+    | {"Mish", "Swish", "Sin", "Cos", "Pow"}
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Arithmetic and memory traffic of one operator."""
+
+    flops: float
+    bytes: float
+
+    @property
+    def seconds(self) -> float:
+        """Time by the roofline."""
+        return max(self.flops / PEAK_FLOPS, self.bytes / BANDWIDTH) + LAUNCH_SECONDS
+
+
+class CostModel:
+    """Costs of nodes at fixed extents; symbols that `dims` lacks have nominal ones."""
+
+    def __init__(self, graph: Graph, dims: Mapping[str, int] | None = None) -> None:
+        self._scope = Scope(graph)
+        self._dims: dict[str, Dim] = {**_nominal_dims(graph), **(dims or {})}
+
+    def estimate(self, node: Node) -> Cost:
+        """The cost of one operator; a fused one reads its operands and writes its results, and nothing in between."""
+        parts = flatten_node(node, keep=lambda _: False)
+        traffic = sum(self._bytes(name) for name in (*node.operands, *node.results))
+        if node.body is None and node.op in VIEWS:
+            traffic = 0
+        return Cost(sum(self._flops(part) for part in parts), traffic)
+
+    def fused_seconds(self, nodes: Iterable[Node]) -> float:
+        """Time of `nodes` as they are."""
+        return sum(self.estimate(node).seconds for node in nodes)
+
+    def unfused_seconds(self, nodes: Iterable[Node]) -> float:
+        """Time of `nodes` with every fused one taken apart into the operators of its body."""
+        parts = (part for node in nodes for part in flatten_node(node, keep=lambda _: False))
+        return sum(self.estimate(part).seconds for part in parts)
+
+    def _flops(self, node: Node) -> float:
+        count = _FLOPS.get(node.op)
+        if count is not None and not node.domain:
+            return count(self, node)
+        if node.op in VIEWS:
+            return 0
+        each = TRANSCENDENTAL_FLOPS if node.op in _TRANSCENDENTAL else 1
+        return each * max((self.elements(name) for name in (*node.operands, *node.results)), default=0)
+
+    def _bytes(self, name: str) -> int:
+        dtype = self._scope.dtype(name)
+        return self.elements(name) * (dtype.numpy.itemsize if dtype else 0)
+
+    def elements(self, name: str) -> int:
+        """Number of elements of a value; 0 where its shape is not known."""
+        return math.prod(self.extents(name)) if self._scope.shape(name) is not None else 0
+
+    def extents(self, name: str) -> tuple[int, ...]:
+        """Shape of a value at the fixed extents; () where it is not known."""
+        shape = self._scope.shape(name) or ()
+        return tuple(int(str(substitute(dim, self._dims))) for dim in shape)
+
+
+def estimate_node_speedup(node: Node, graph: Graph, dims: Mapping[str, int] | None = None) -> float:
+    """How much faster a fused node of `graph` is estimated to be than the operators of its body one by one."""
+    model = CostModel(graph, dims)
+    return model.unfused_seconds([node]) / model.fused_seconds([node])
+
+
+def estimate_speedup(graph: Graph, dims: Mapping[str, int] | None = None) -> float:
+    """How much faster a fused graph is estimated to be than the same operators without fusion."""
+    model = CostModel(graph, dims)
+    nodes = graph.topological()
+    return model.unfused_seconds(nodes) / model.fused_seconds(nodes) if nodes else 1.0
+
+
+def _nominal_dims(graph: Graph) -> dict[str, Dim]:
+    dims: dict[str, Dim] = {}
+    for name in graph.inputs:
+        for axis, dim in enumerate(graph.value(name).shape or ()):
+            for symbol in sorted(symbols(dim)):
+                dims.setdefault(symbol, NOMINAL_EXTENT if axis else 1)
+    return dims
+
+
+def _convolution_flops(model: CostModel, node: Node) -> float:
+    weight = model.extents(node.input(1))
+    return 2 * math.prod(weight[1:]) * model.elements(node.outputs[0])
+
+
+def _transposed_convolution_flops(model: CostModel, node: Node) -> float:
+    weight = model.extents(node.input(1))
+    return 2 * math.prod(weight[1:]) * model.elements(node.input(0))
+
+
+def _product_flops(model: CostModel, node: Node) -> float:
+    a = model.extents(node.input(0))
+    depth = a[0 if node.op == "Gemm" and read_integer(node, "transA", 0) else -1] if a else 0
+    return 2 * depth * model.elements(node.outputs[0])
+
+
+def _pool_flops(model: CostModel, node: Node) -> float:
+    return math.prod(read_integers(node, "kernel_shape", ())) * model.elements(node.outputs[0])
+
+
+def _normalization_flops(model: CostModel, node: Node) -> float:
+    return 8 * model.elements(node.input(0))
+
+
+def _affine_flops(model: CostModel, node: Node) -> float:
+    return 2 * model.elements(node.input(0))
+
+
+_FLOPS: Mapping[str, Callable[[CostModel, Node], float]] = {
+    "Conv": _convolution_flops,
+    "ConvTranspose": _transposed_convolution_flops,
+    "MatMul": _product_flops,
+    "Gemm": _product_flops,
+    "MaxPool": _pool_flops,
+    "AveragePool": _pool_flops,
+    "BatchNormalization": _affine_flops,
+    "LayerNormalization": _normalization_flops,
+    "GroupNormalization": _normalization_flops,
+    "InstanceNormalization": _normalization_flops,
+    "RMSNormalization": _normalization_flops,
+}

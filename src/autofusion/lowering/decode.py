@@ -1,0 +1,187 @@
+"""First stage of lowering: every graph node as kernel calls on row-major operands.
+
+A fused node is decoded from its body.  The body's nodes are walked in order; a node that a
+kernel computes opens a call, and the call takes in the nodes after it for as long as each is the only
+reader of the result so far.  What no kernel computes becomes a host step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autofusion.ir import Node
+from autofusion.lowering.absorb import absorb_node
+from autofusion.lowering.activations import find_epilogue, find_gate
+from autofusion.lowering.flatten import flatten_node
+from autofusion.lowering.host import emit_host
+from autofusion.lowering.pointwise import (
+    BINARY_OPERATORS,
+    FUNCTIONS,
+    activation_call,
+    open_activation,
+    open_binary,
+    open_function,
+    open_normalization,
+)
+from autofusion.lowering.pools import open_global_pool, open_pool, open_reduction
+from autofusion.lowering.products import open_conv, open_gemm, open_matmul, refuse_operands
+from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
+from autofusion.lowering.views import VIEWS, emit_content, open_view
+from autofusion.lowering.workspace import Owner, Workspace
+
+Open = Callable[[Node, Workspace], "list[Call] | str"]
+"""A node's kernel calls, of which the last may take in more, or why there are none."""
+
+OPENERS: Mapping[str, Open] = {
+    "Conv": open_conv,
+    "MatMul": open_matmul,
+    "Gemm": open_gemm,
+    "MaxPool": open_pool,
+    "AveragePool": open_pool,
+    "GlobalMaxPool": open_global_pool,
+    "GlobalAveragePool": open_global_pool,
+    "ReduceMean": open_reduction,
+    "ReduceMax": open_reduction,
+    "BatchNormalization": open_normalization,
+    **dict.fromkeys(BINARY_OPERATORS, open_binary),
+    **dict.fromkeys(FUNCTIONS, open_function),
+    **dict.fromkeys(VIEWS, open_view),
+}
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What is emitted at one place of a node list: calls, or a host step and its reason."""
+
+    calls: tuple[Call, ...] = ()
+    host: Node | None = None
+    reason: str = ""
+
+
+def decode_node(node: Node, workspace: Workspace) -> None:
+    """Append the steps of one graph node, plain or fused."""
+    owner = Owner(node.name, node.op)
+    if emit_content(owner, node, workspace):
+        return
+    nodes = flatten_node(node, lambda part: _is_one_call(part, workspace))
+    for piece in _Body(nodes, node.results, workspace).pieces(owner):
+        if piece.host is not None:
+            emit_host(owner, piece.host, workspace, piece.reason)
+        for call in piece.calls:
+            _emit_call(owner, call, workspace)
+
+
+class _Body:
+    """The nodes of one graph node, and who reads what among them."""
+
+    def __init__(self, nodes: Sequence[Node], results: Sequence[str], workspace: Workspace) -> None:
+        self._nodes = nodes
+        self._results = frozenset(results)
+        self._workspace = workspace
+        self._taken: set[int] = set()
+        self._readers: dict[str, list[int]] = {}
+        for index, node in enumerate(nodes):
+            for name in node.inputs:
+                if name:
+                    self._readers.setdefault(name, []).append(index)
+
+    def pieces(self, owner: Owner) -> list[_Piece]:
+        """What to emit, in order: each call where its last node stood."""
+        ending: dict[int, _Piece] = {}
+        for index, node in enumerate(self._nodes):
+            if index in self._taken or emit_content(owner, node, self._workspace):
+                continue
+            calls, chain = self._open(index)
+            if isinstance(calls, str):
+                ending[index] = _Piece(host=node, reason=calls)
+                continue
+            last, chain = self._extend(calls[-1], chain)
+            self._taken.update(chain)
+            ending[max(chain)] = _Piece((*calls[:-1], last))
+        return [ending[index] for index in sorted(ending)]
+
+    def _open(self, index: int) -> tuple[list[Call] | str, list[int]]:
+        node = self._nodes[index]
+        gated = self._find_gate(node.input(0), index)
+        if gated is not None and not refuse_operands(self._workspace, node.input(0)):
+            epilogue, product = gated
+            result = self._workspace.scope.value(self._nodes[product].outputs[0])
+            call = activation_call(node.input(0), result, epilogue, self._origins(index, product))
+            return [call], [index, product]
+        opener = OPENERS.get(node.op)
+        if node.opaque:
+            return f"{node.op} of opset {node.opset} has no canonical form", []
+        if node.domain or opener is None:
+            if find_epilogue(node, self._workspace.scope) is None:
+                return f"no kernel for {node.op}", []
+            opener = open_activation
+        return opener(node, self._workspace), [index]
+
+    def _extend(self, call: Call, chain: list[int]) -> tuple[Call, list[int]]:
+        while True:
+            name = call.result.name
+            readers = self._readers.get(name, [])
+            gated = self._find_gate(name, min(readers, default=-1))
+            if name in self._results:
+                return call, chain
+            if gated is not None and len(readers) == 2 and call.epilogue == NO_EPILOGUE:
+                epilogue, product = gated
+                added = [min(readers), product]
+                result = replace(call.result, name=self._nodes[product].outputs[0])
+                call = call.activated(epilogue, result, self._origins(*added))
+            else:
+                longer = None
+                if len(readers) == 1 and readers[0] not in self._taken:
+                    longer = absorb_node(call, self._nodes[readers[0]], self._workspace.scope)
+                if longer is None:
+                    return call, chain
+                call, added = longer, readers
+            chain = [*chain, *added]
+
+    def _find_gate(self, name: str, gate: int) -> tuple[Epilogue, int] | None:
+        """The activation `name * gate(name)` and the place of its Mul, for the gate at index `gate`."""
+        if gate < 0 or self._nodes[gate].inputs[:1] != (name,):
+            return None
+        gated = self._nodes[gate].outputs[0]
+        epilogue = find_gate(self._nodes[gate], self._workspace.scope)
+        if epilogue is None or gated in self._results or len(self._readers.get(gated, [])) != 1:
+            return None
+        product = self._readers[gated][0]
+        node = self._nodes[product]
+        if product in self._taken or node.op != "Mul" or node.domain or sorted(node.inputs) != sorted((name, gated)):
+            return None
+        return (epilogue, product)
+
+    def _origins(self, *indices: int) -> tuple[str, ...]:
+        return tuple(name for index in indices for name in self._nodes[index].origin)
+
+
+def _emit_call(owner: Owner, call: Call, workspace: Workspace) -> None:
+    if call.kernel == "alias":
+        workspace.alias(owner, call.operands[0], call.result, call.absorbed)
+        return
+    settings = dict(call.settings)
+    if call.epilogue is not None:
+        settings |= call.epilogue.settings()
+    workspace.scope.define_value(call.result)
+    operands = _folded_operands(call, workspace)
+    workspace.emit(owner, call.kernel, operands, (call.result.name,), settings, call.absorbed)
+
+
+def _folded_operands(call: Call, workspace: Workspace) -> tuple[str, ...]:
+    product, dtype = call.product, call.result.dtype
+    if product is None or dtype is None:
+        return call.operands
+    operands = list(call.operands)
+    for index, array in ((1, product.weight), (2, product.bias)):
+        if array is not None:
+            stem = f"{operands[index]}:folded" if operands[index] else f"{call.result.name}:bias"
+            operands[index] = workspace.add_constant(stem, array.astype(dtype.numpy))
+    return tuple(operands)
+
+
+def _is_one_call(node: Node, workspace: Workspace) -> bool:
+    """True for a normal form, such as Gelu, that a kernel computes as it stands."""
+    is_activation = find_epilogue(node, workspace.scope) is not None
+    return is_activation and not refuse_operands(workspace, node.input(0), node.outputs[0])

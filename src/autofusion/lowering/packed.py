@@ -1,0 +1,66 @@
+"""Third stage of native lowering: constant weights in the order in which the kernels read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
+from autofusion.lowering.records import Draft
+from autofusion.plan import Buffer, Step
+
+
+def pack_weights(draft: Draft) -> Draft:
+    """The draft with packed weights for convolutions and for products with a constant matrix.
+
+    Steps that share a weight share its packed form.  The buffer of a packed weight keeps the
+    shape of the matrix [K, N] or of the filter; only its bytes differ.
+    """
+    packer = _Packer(draft)
+    steps = tuple(packer.pack(step) for step in draft.steps)
+    used = {*draft.inputs, *draft.outputs, *(name for step in steps for name in (*step.inputs, *step.outputs))}
+    used |= {alias for name in used if name and (alias := packer.buffers[name].alias)}
+    return replace(
+        draft,
+        steps=steps,
+        buffers={name: buffer for name, buffer in packer.buffers.items() if name in used},
+        constants={name: array for name, array in packer.constants.items() if name in used},
+    )
+
+
+class _Packer:
+    def __init__(self, draft: Draft) -> None:
+        self.buffers: dict[str, Buffer] = dict(draft.buffers)
+        self.constants: dict[str, np.ndarray] = dict(draft.constants)
+        self._packed: dict[tuple[str, str], str] = {}
+
+    def pack(self, step: Step) -> Step:
+        """`step` on its packed weight; itself where it has none."""
+        if step.kernel not in ("conv", "matmul"):
+            return step
+        name = step.inputs[1]
+        array = self.constants.get(name)
+        if array is None or self.buffers[name].role != "constant" or (step.kernel == "matmul" and array.ndim != 2):
+            return step
+        if step.kernel == "conv":
+            group = step.attributes["group"]
+            packed = self._store(name, f"conv{group}", array, lambda weight: pack_conv_weight(weight, int(str(group))))
+            return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]))
+        transposed = bool(step.attributes["trans_b"])
+        matrix = array.T if transposed else array
+        packed = self._store(name, f"matmul{transposed}", matrix, pack_matmul_weight)
+        attributes = {**step.attributes, "trans_b": False, "packed": True}
+        return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+
+    def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:
+        if (name, form) not in self._packed:
+            packed, number = f"{name}:packed", 0
+            while packed in self.buffers:
+                number += 1
+                packed = f"{name}:packed_{number}"
+            self.constants[packed] = pack(array)
+            self.buffers[packed] = replace(self.buffers[name], name=packed, shape=tuple(array.shape))
+            self._packed[name, form] = packed
+        return self._packed[name, form]

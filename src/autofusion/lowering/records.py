@@ -1,0 +1,104 @@
+"""Records that pass between the stages of lowering, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from autofusion.ir import Value
+from autofusion.plan import Buffer, Plan, Setting, Step
+
+Backend = Literal["native", "reference"]
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """An activation and its two numbers, as the kernel table defines them."""
+
+    activation: str
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def settings(self) -> dict[str, Setting]:
+        """The step attributes of this epilogue."""
+        return {"activation": self.activation, "alpha": self.alpha, "beta": self.beta}
+
+
+NO_EPILOGUE = Epilogue("")
+
+
+@dataclass(frozen=True)
+class Product:
+    """What of a convolution or matrix product may still be folded.
+
+    `axis` is the axis of the weight that runs over the result's channels, `place` the place of the
+    channels in the result counted from its end (1: last axis), `channels` their number.
+    `weight` and `bias` are float64 once something was folded into them, None before.
+    `can_scale` and `can_shift` say whether weight and bias are constants (an absent bias is).
+    """
+
+    axis: int
+    place: int
+    channels: int
+    can_scale: bool
+    can_shift: bool
+    weight: np.ndarray | None = None
+    bias: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """One kernel call in the making: what `plan.Step` will say, and what it may still take in.
+
+    `kernel` is a name of the kernel table, or "alias": the result is `operands[0]` under another
+    shape.  An `epilogue` of None means that the kernel takes no activation.  `absorbed` lists
+    the ONNX names of the nodes that it computes.
+    """
+
+    kernel: str
+    operands: tuple[str, ...]
+    result: Value
+    settings: Mapping[str, Setting]
+    epilogue: Epilogue | None = None
+    product: Product | None = None
+    absorbed: tuple[str, ...] = ()
+
+    def activated(self, epilogue: Epilogue, result: Value, absorbed: tuple[str, ...]) -> Call:
+        """This call with an activation after everything else."""
+        return replace(self, epilogue=epilogue, result=result, absorbed=self.absorbed + absorbed)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan whose constants have no places yet; `reasons` says of host steps, by their results, why they are."""
+
+    backend: Backend
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    symbols: tuple[str, ...]
+    buffers: Mapping[str, Buffer]
+    constants: Mapping[str, np.ndarray]
+    steps: tuple[Step, ...]
+    reasons: Mapping[tuple[str, ...], str]
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """A step without a kernel: the graph node, the ONNX operator that runs, and why."""
+
+    node: str
+    op: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A plan, its weights in the order of `plan.tensors`, and the steps of each graph node by index."""
+
+    plan: Plan
+    weights: tuple[np.ndarray, ...]
+    steps_of: Mapping[str, tuple[int, ...]]
+    host_steps: tuple[HostStep, ...]

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from autofusion.ir import Graph
+from autofusion.lowering.cost import (
+    BANDWIDTH,
+    LAUNCH_SECONDS,
+    PEAK_FLOPS,
+    Cost,
+    CostModel,
+    estimate_node_speedup,
+    estimate_speedup,
+)
+from lowering.graphs import build, fuse, node, randoms
+
+
+def conv_relu(batch: int | str = 1) -> Graph:
+    nodes = [node("Conv", "x w", "c"), node("Relu", "c", "r"), node("Flatten", "r", "y")]
+    return build({"x": [batch, 8, 10, 10]}, nodes, "y", {"w": randoms(1, 16, 8, 3, 3)})
+
+
+def test_time_is_the_slower_of_arithmetic_and_traffic_plus_a_call():
+    assert Cost(PEAK_FLOPS, 0).seconds == 1 + LAUNCH_SECONDS
+    assert Cost(0, 2 * BANDWIDTH).seconds == 2 + LAUNCH_SECONDS
+    assert Cost(PEAK_FLOPS, 2 * BANDWIDTH).seconds == 2 + LAUNCH_SECONDS
+
+
+def test_costs_of_operators():
+    graph = conv_relu()
+    model = CostModel(graph)
+    weight, image, result = 16 * 8 * 9, 800, 16 * 64
+    assert model.estimate(graph.node("c")) == Cost(2 * 8 * 9 * result, 4 * (weight + image + result))
+    assert model.estimate(graph.node("r")) == Cost(result, 4 * 2 * result)
+    assert model.estimate(graph.node("y")) == Cost(0, 0)
+
+
+def test_cost_of_products():
+    nodes = [node("Gemm", "x w b", "g", transA=1), node("MatMul", "g v", "y")]
+    constants = {"w": randoms(1, 3, 4), "b": randoms(2, 4), "v": randoms(3, 5, 4, 6)}
+    graph = build({"x": [3, 7]}, nodes, "y", constants)
+    model = CostModel(graph)
+    assert model.estimate(graph.node("g")).flops == 2 * 7 * 4 * 3
+    assert model.estimate(graph.node("y")).flops == 2 * 5 * 7 * 6 * 4
+
+
+def test_a_fused_node_moves_only_its_operands_and_its_result():
+    graph = conv_relu()
+    model = CostModel(graph)
+    apart = [model.estimate(graph.node(name)) for name in ("c", "r")]
+    fused = fuse(graph, "c r")
+    together = CostModel(graph).estimate(fused)
+    assert together == Cost(apart[0].flops + apart[1].flops, apart[0].bytes)
+    seconds = sum(cost.seconds for cost in apart)
+    assert estimate_node_speedup(fused, graph) == seconds / together.seconds > 1
+
+
+def test_nested_fusions_are_taken_apart():
+    graph = conv_relu()
+    before = CostModel(graph).fused_seconds(graph)
+    fuse(graph, "c r")
+    fuse(graph, "r y")
+    assert CostModel(graph).unfused_seconds(graph) == before
+    assert estimate_speedup(graph) == before / CostModel(graph).fused_seconds(graph)
+
+
+def test_nothing_fused_is_no_speedup():
+    assert estimate_speedup(conv_relu()) == 1
+    assert estimate_speedup(Graph("empty")) == 1
+
+
+def test_symbols_have_nominal_extents_unless_given():
+    graph = conv_relu("batch")
+    assert CostModel(graph).extents("x") == (1, 8, 10, 10)
+    assert CostModel(graph, {"batch": 3}).extents("x") == (3, 8, 10, 10)
+    tokens = build({"x": ["batch", "seq", 4]}, [node("Softmax", "x", "y", axis=-1)], "y", {})
+    assert CostModel(tokens).extents("y") == (1, 128, 4)
+    assert CostModel(tokens).estimate(tokens.node("y")).flops == 16 * 512
+
+
+@pytest.mark.parametrize("op", ["NonZero", "Unheard"])
+def test_unknown_shapes_cost_a_call(op: str):
+    graph = Graph("main", ["x"], ["y"])
+    graph.add(node(op, "x", "y"))
+    assert CostModel(graph).estimate(graph.node("y")).seconds == LAUNCH_SECONDS
