@@ -77,7 +77,7 @@ def _read_proto(
     if not proto.graph.output:
         raise fault(NO_OUTPUTS, f"graph {proto.graph.name!r} has no outputs", "name the values to compute as outputs")
     opsets = read_opsets(proto.opset_import, "the model")
-    fixed = set() if overridable else set(initializer_names(proto.graph))
+    fixed = set[str]() if overridable else set(initializer_names(proto.graph))
     inputs = [value for value in proto.graph.input if value.name not in fixed]
     dimensions = Dimensions(inputs)
     dimensions.bind_shapes(shapes)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import mmap
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
+from autofusion.errors import ModelError
 from autofusion.frontend.faults import (
     CORRUPT_TENSOR,
     EMPTY_FILE,
@@ -49,11 +50,17 @@ class Storage:
 
     def read_embedded(self, offset: int, length: int, tensor: str) -> np.ndarray:
         """Bytes of the model file itself."""
+        if offset + length > self.path.stat().st_size:
+            raise fault(CORRUPT_TENSOR, f"the bytes of tensor {tensor!r} lie outside the model file")
         place = np.empty(length, np.uint8)
+        rest = memoryview(place)
         with _open_file(self.path) as file:
             file.seek(offset)
-            if file.readinto(place) != length:
-                raise fault(CORRUPT_TENSOR, f"the bytes of initialiser {tensor!r} lie outside the model file")
+            # One call reads less than 2 GiB.
+            while rest and (count := file.readinto(rest)):
+                rest = rest[count:]
+        if rest:
+            raise fault(CORRUPT_TENSOR, f"the model file ended while tensor {tensor!r} was read")
         return place
 
     def map_external(self, location: str, offset: int, length: int | None, tensor: str) -> np.ndarray:
@@ -117,12 +124,12 @@ class Storage:
         return self._maps[path]
 
 
-def not_a_model(name: str, cause: str) -> Exception:
+def not_a_model(name: str, cause: str) -> ModelError:
     """The error to raise for a file that does not hold an ONNX model."""
     return fault(NOT_A_MODEL, f"{name!r} is no ONNX model: {cause}", "the file is damaged, cut off or of another kind")
 
 
-def _open_file(path: Path) -> BinaryIO:
+def _open_file(path: Path) -> FileIO:
     try:
         if not path.is_file():
             kind = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"

@@ -42,9 +42,16 @@ class GraphScope:
     def __init__(self, graph: Graph, outer: GraphScope | None = None, names: Names | None = None) -> None:
         self.graph = graph
         self.outer = outer
-        if names is None:
-            names = Names(tree_names(graph)) if outer is None else outer.names
-        self.names = names
+        self._names = names
+
+    @property
+    def names(self) -> Names:
+        """Where new names come from; without one given, it knows the names in use when it is first asked for."""
+        if self.outer is not None:
+            return self.outer.names
+        if self._names is None:
+            self._names = Names(tree_names(self.graph))
+        return self._names
 
     def nest(self, graph: Graph) -> GraphScope:
         """The scope of a control-flow graph that one of this graph's nodes holds."""

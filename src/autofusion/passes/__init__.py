@@ -1,6 +1,5 @@
 """Passes over a graph: folding, removal of what does nothing, shapes."""
 
-from autofusion.passes.contents import fold_contents
 from autofusion.passes.dead import remove_dead
 from autofusion.passes.driver import PassRecord, run_passes
 from autofusion.passes.fold import FOLD_BUDGET, fold_constants
@@ -12,7 +11,6 @@ __all__ = [
     "FOLD_BUDGET",
     "PassRecord",
     "fold_constants",
-    "fold_contents",
     "infer_shapes",
     "redirect",
     "remove_dead",

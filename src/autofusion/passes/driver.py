@@ -8,7 +8,6 @@ from functools import partial
 
 from autofusion.ir import Graph
 from autofusion.ir.verify import verify_graph
-from autofusion.passes.contents import fold_contents
 from autofusion.passes.dead import remove_dead
 from autofusion.passes.fold import FOLD_BUDGET, fold_constants
 from autofusion.passes.identity import remove_identities
@@ -35,7 +34,6 @@ def run_passes(
     """Clean `graph` in place until nothing changes; `verify` is called with the name of each pass that changed it."""
     passes: dict[str, Callable[[Graph], int]] = {
         "remove_identities": remove_identities,
-        "fold_contents": fold_contents,
         "fold_constants": partial(fold_constants, budget_bytes=fold_budget_bytes),
         "remove_dead": remove_dead,
         "infer_shapes": infer_shapes,

@@ -1,97 +1,119 @@
-"""Constant folding: nodes whose operands are all known are computed now, as far as a budget allows."""
+"""Constant folding: what is known becomes a constant, in one sweep from the inputs to the outputs.
+
+Two things are known: results of nodes whose operands are all constant, and small integer tensors whose
+elements follow from shapes alone (`Value.content`).  Either may settle shapes further on, so every
+node behind a new constant is inferred again before it is looked at.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from autofusion.errors import ModelError
-from autofusion.ir import Graph, Node, Value
+from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope
 from autofusion.ops import evaluate
 from autofusion.passes.nested import edit_nested
+from autofusion.passes.shapes import refine_results
 
 FOLD_BUDGET = 4 << 20
 """Bytes that a folded result may take, unless its operands took as many."""
 
+_TOTAL_BUDGETS = 16
 _RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 # Fusions read the parameters of quantisation from these nodes.
 _KEPT = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
-# Their results are no tensors.
-_SEQUENCES = frozenset(
-    {
-        "ConcatFromSequence",
-        "Optional",
-        "OptionalGetElement",
-        "OptionalHasElement",
-        "SequenceAt",
-        "SequenceConstruct",
-        "SequenceEmpty",
-        "SequenceErase",
-        "SequenceInsert",
-        "SequenceLength",
-        "SequenceMap",
-        "SplitToSequence",
-    }
-)
 # The shape of the result depends on the elements, but each result element stems from one element of an operand.
 _BOUNDED = frozenset({"Compress", "NonZero", "Unique"})
 
 
 @dataclass
-class _Account:
-    """How many bytes folding may still add to the constants of the model."""
+class _Sweep:
+    """What one sweep may still do, in bytes added to the model, and the values that are better known than before."""
 
     per_value: int
     left: int
+    changed: set[str] = field(default_factory=set[str])
 
 
 def fold_constants(graph: Graph, *, budget_bytes: int = FOLD_BUDGET) -> int:
-    """Replace nodes by their results where every operand is constant; returns how many.
+    """Replace nodes by constants where their results are known; returns how many.
 
     A result larger than `budget_bytes` is folded only if the operands together are as large, and all
     results together may exceed their operands by no more than 16 times the budget.  Random,
     quantising, fused, opaque and control-flow nodes stay, as do nodes that fail on their operands.
     Arrays are never edited: a result is a new constant under the name that the value had.
+    Raises ModelError where a value that became known contradicts the node that reads it.
     """
-    return _fold(GraphScope(graph), _Account(budget_bytes, 16 * budget_bytes))
+    return _fold(GraphScope(graph), _Sweep(budget_bytes, _TOTAL_BUDGETS * budget_bytes))
 
 
-def _fold(scope: GraphScope, account: _Account) -> int:
+def _fold(scope: GraphScope, sweep: _Sweep) -> int:
+    graph = scope.graph
     changes = 0
-    for node in scope.graph.topological():
+    for node in graph.topological():
+        touched = not sweep.changed.isdisjoint(node.inputs)
         if node.subgraphs():
-            changes += edit_nested(scope.graph, node, lambda nested: _fold(scope.nest(nested), account))
+            folded = edit_nested(graph, node, lambda nested: _fold(scope.nest(nested), sweep))
+            changes += folded
+            touched = touched or folded > 0
+        if touched:
+            sweep.changed.update(refine_results(graph.node(node.name), scope))
+        found = _find_results(node, scope, sweep)
+        if found is None:
             continue
-        operands = _find_operands(node, scope)
-        if operands is None or not _fits(node, operands, scope.graph, account):
-            continue
-        changes += _replace_node(node, operands, scope.graph)
+        graph.remove(node.name)
+        for name, array in found.items():
+            graph.add_constant(name, array)
+        sweep.changed.update(found)
+        changes += 1
     return changes
 
 
-def _find_operands(node: Node, scope: GraphScope) -> list[np.ndarray | None] | None:
-    """The operands' arrays, None unless the node may be folded and all are constant."""
-    if node.opaque or node.domain or node.body is not None or node.op in _RANDOM | _KEPT | _SEQUENCES:
+def _find_results(node: Node, scope: GraphScope, sweep: _Sweep) -> dict[str, np.ndarray] | None:
+    """The results of `node` by name, None where they are not known or too large."""
+    if len(node.results) == 1:
+        array = _read_content(scope.graph.value(node.results[0]))
+        if array is not None:
+            return {node.results[0]: array}
+    if node.opaque or node.domain or node.body is not None or node.subgraphs() or node.op in _RANDOM | _KEPT:
         return None
-    arrays = [scope.constant(name) if name else None for name in node.inputs]
-    known = all(array is not None for name, array in zip(node.inputs, arrays, strict=True) if name)
-    return arrays if known else None
+    operands = [scope.constant(name) if name else None for name in node.inputs]
+    if any(array is None and name for name, array in zip(node.inputs, operands, strict=True)):
+        return None
+    if not _fits(node, operands, scope.graph, sweep):
+        return None
+    return _evaluate(node, operands, scope.graph)
 
 
-def _fits(node: Node, operands: Sequence[np.ndarray | None], graph: Graph, account: _Account) -> bool:
+def _read_content(value: Value) -> np.ndarray | None:
+    numbers = value.content
+    if numbers is None or value.dtype not in (DType.INT64, DType.INT32, DType.BOOL) or not value.is_static:
+        return None
+    if not all(isinstance(number, int) for number in numbers):
+        return None
+    array = np.array(numbers, value.dtype.numpy).reshape(cast(tuple[int, ...], value.shape))
+    array.flags.writeable = False
+    return array
+
+
+def _fits(node: Node, operands: Sequence[np.ndarray | None], graph: Graph, sweep: _Sweep) -> bool:
     given = sum(array.nbytes for array in operands if array is not None)
     sizes = [_predict_bytes(node, graph.value(name), operands) for name in node.results]
+    if None in sizes:
+        return False
     result = sum(size for size in sizes if size is not None)
     growth = max(result - given, 0)
-    if None in sizes or result > max(account.per_value, given) or growth > account.left:
+    if result > max(sweep.per_value, given) or growth > sweep.left:
         return False
-    account.left -= growth
+    sweep.left -= growth
     return True
 
 
@@ -103,22 +125,25 @@ def _predict_bytes(node: Node, value: Value, operands: Sequence[np.ndarray | Non
     return max(array.size * max(array.ndim, 1) * 8 for array in operands if array is not None)
 
 
-def _replace_node(node: Node, operands: Sequence[np.ndarray | None], graph: Graph) -> int:
+def _evaluate(node: Node, operands: Sequence[np.ndarray | None], graph: Graph) -> dict[str, np.ndarray] | None:
     try:
         results = evaluate(node, operands)
     except ModelError:
         # What fails now would fail when run, if it is run at all.
-        return 0
-    found = [(name, array) for name, array in zip(node.outputs, results, strict=False) if name]
-    if len(found) != len(node.results) or not all(_agrees(graph.value(name), array) for name, array in found):
-        return 0
-    graph.remove(node.name)
-    for name, array in found:
-        owned = np.array(array)
-        owned.flags.writeable = False
-        graph.add_constant(name, owned)
-    return 1
+        return None
+    found = {name: array for name, array in zip(node.outputs, results, strict=False) if name}
+    if len(found) != len(node.results) or not all(_agrees(graph.value(name), array) for name, array in found.items()):
+        return None
+    return {name: _own(array, operands) for name, array in found.items()}
 
 
 def _agrees(value: Value, array: np.ndarray) -> bool:
     return value.dtype is not None and value.dtype.numpy == array.dtype and value.shape in (None, array.shape)
+
+
+def _own(array: np.ndarray, operands: Sequence[np.ndarray | None]) -> np.ndarray:
+    """A read-only array: a view of an operand where it shows all of it in order, else one with its own elements."""
+    whole = array.flags.c_contiguous and any(array.nbytes == given.nbytes for given in operands if given is not None)
+    kept = array.view() if whole else np.array(array, order="C")
+    kept.flags.writeable = False
+    return kept

@@ -57,7 +57,7 @@ def _split_dropout(node: Node, scope: GraphScope) -> int:
     mask = node.outputs[1] if len(node.outputs) > 1 else ""
     if mask and (mask in graph.outputs or graph.consumers(mask)):
         _define_mask(mask, node, scope)
-    if node.outputs[0]:
+    if any(node.outputs[:1]):
         graph.add(
             replace(
                 node,

@@ -1,8 +1,8 @@
-"""Repeated inference: what folding has made known reaches the values behind it."""
+"""Repeated inference: what has become known reaches the values behind it."""
 
 from __future__ import annotations
 
-from autofusion.ir import Graph, Value
+from autofusion.ir import Graph, Node, Value
 from autofusion.ir.scope import GraphScope
 from autofusion.ops import infer
 from autofusion.passes.nested import edit_nested
@@ -16,17 +16,24 @@ def infer_shapes(graph: Graph) -> int:
     return _infer(GraphScope(graph))
 
 
+def refine_results(node: Node, scope: GraphScope) -> list[str]:
+    """Infer one node anew; returns the results that are better known than before."""
+    changed: list[str] = []
+    for found in infer(node, scope):
+        known = scope.graph.value(found.name)
+        better = _merge(known, found)
+        if better != known:
+            scope.graph.set_value(better)
+            changed.append(found.name)
+    return changed
+
+
 def _infer(scope: GraphScope) -> int:
     changes = 0
     for node in scope.graph.topological():
         if node.subgraphs():
             changes += edit_nested(scope.graph, node, lambda nested: _infer(scope.nest(nested)))
-        for found in infer(scope.graph.node(node.name), scope):
-            known = scope.graph.value(found.name)
-            better = _merge(known, found)
-            if better != known:
-                scope.graph.set_value(better)
-                changes += 1
+        changes += len(refine_results(scope.graph.node(node.name), scope))
     return changes
 
 
