@@ -46,7 +46,7 @@ def _check_minimums(report: FusionReport, minimums: Mapping[str, int]) -> Iterat
             continue
         message = f"{name} matched {found} times, at least {minimum} are demanded"
         misses = [miss for miss in report.misses if miss.pattern == name][:_SHOWN]
-        notes = tuple(f"not fused at {miss.node}: {miss.message} ({miss.reason})" for miss in misses)
+        notes = tuple(f"not fused at {miss.node}: {miss.message} [{miss.code}]" for miss in misses)
         yield Diagnostic("AF611", message, notes=notes, help="" if found else _suggest(report, name))
 
 

@@ -34,7 +34,7 @@ def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.nd
     """Judge `ours`, the result under test.
 
     `oracle` is the unfused model's result in its own precision, `exact` the same in float64.
-    Floats: for every slice along axis 1 (rank 4 and more) or the last axis, maximum and RMS error against
+    Floats: for the whole and for every slice along axis 1 (rank 4 and more) or the last, maximum and RMS error against
     `exact` stay within max(floor of the type * scale of the slice, MARGIN * error of the oracle).
     All other types, and the places of NaN and infinities, must be equal to the oracle's.
     """
@@ -64,18 +64,10 @@ def _compare_floats(
     case: Case,
 ) -> Comparison:
     wide, expected, exact = (np.where(regular & np.isfinite(exact), array, 0.0) for array in (wide, expected, exact))
-    error, own, size = (_slices(np.abs(array)) for array in (wide - exact, expected - exact, exact))
-    scale, own_max, own_rms = size.max(axis=1), own.max(axis=1), _rms(own, axis=1)
-    if size.shape[1] < SMALL_SLICE:
-        scale = np.maximum(scale, BORROWED_SCALE * _rms(size))
-        own_max, own_rms = np.full_like(own_max, own.max()), np.full_like(own_rms, _rms(own))
-    floor = FLOORS[str(ours.dtype)] * scale
-    limits = np.maximum(floor, MARGIN * own_max), np.maximum(floor, MARGIN * own_rms)
-    errors = error.max(axis=1), _rms(error, axis=1)
-    strain = np.maximum(*(_ratio(found, limit) for found, limit in zip(errors, limits, strict=True)))
-    worst = int(strain.argmax())
-    by_rms = int(_ratio(errors[1], limits[1])[worst] > _ratio(errors[0], limits[0])[worst])
-    unit = scale[worst] or 1.0
+    error, own, size = (np.abs(array) for array in (wide - exact, expected - exact, exact))
+    floor = FLOORS[str(ours.dtype)]
+    whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
+    worst = max(whole, _strain_slices(*map(_slices, (error, own, size)), floor), key=lambda strain: strain.value)
     return Comparison(
         name,
         str(ours.dtype),
@@ -83,10 +75,52 @@ def _compare_floats(
         case.seed,
         case.dims,
         max_difference=float(np.abs(wide - expected).max()),
-        error=float(errors[by_rms][worst] / unit),
-        allowed=float(limits[by_rms][worst] / unit),
-        where=f"channel {worst}" if len(strain) > 1 else "",
+        error=worst.error,
+        allowed=worst.allowed,
+        where="" if worst is whole else f"channel {worst.slice}",
     )
+
+
+@dataclass(frozen=True)
+class _Strain:
+    """The slice that comes nearest to its limit or lies furthest beyond; both numbers in units of its scale."""
+
+    slice: int
+    error: float
+    allowed: float
+    value: float
+
+    @classmethod
+    def measure(
+        cls, error: np.ndarray, own: np.ndarray, size: np.ndarray, floor: float, borrowed: _Borrowed | None = None
+    ) -> _Strain:
+        """The worst of the rows of `error` ([slice, element]); `own` is the oracle's error, `size` the magnitude."""
+        scale, own_max, own_rms = size.max(axis=1), own.max(axis=1), _rms(own)
+        if borrowed is not None:
+            scale = np.maximum(scale, borrowed.scale)
+            own_max = own_rms = np.full_like(own_max, borrowed.error)
+        limits = np.stack([np.maximum(floor * scale, MARGIN * theirs) for theirs in (own_max, own_rms)])
+        errors = np.stack([error.max(axis=1), _rms(error)])
+        strain = _ratio(errors, limits)
+        measure, row = np.unravel_index(int(strain.argmax()), strain.shape)
+        unit = scale[row] or 1.0
+        place = measure, row
+        return cls(int(row), float(errors[place] / unit), float(limits[place] / unit), float(strain[place]))
+
+
+@dataclass(frozen=True)
+class _Borrowed:
+    """What slices of few elements take from the whole tensor."""
+
+    scale: float
+    error: float
+
+
+def _strain_slices(error: np.ndarray, own: np.ndarray, size: np.ndarray, floor: float) -> _Strain:
+    if size.shape[1] >= SMALL_SLICE:
+        return _Strain.measure(error, own, size, floor)
+    borrowed = _Borrowed(BORROWED_SCALE * float(np.sqrt(np.mean(np.square(size)))), float(own.max()))
+    return _Strain.measure(error, own, size, floor, borrowed)
 
 
 def _slices(array: np.ndarray) -> np.ndarray:
@@ -97,8 +131,8 @@ def _slices(array: np.ndarray) -> np.ndarray:
     return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
 
 
-def _rms(array: np.ndarray, axis: int | None = None) -> np.ndarray:
-    return np.sqrt(np.mean(np.square(array), axis=axis))
+def _rms(rows: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.mean(np.square(rows), axis=1))
 
 
 def _ratio(error: np.ndarray, limit: np.ndarray) -> np.ndarray:
