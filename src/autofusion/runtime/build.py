@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 SOURCES = Path(__file__).with_name("csrc")
@@ -57,7 +58,10 @@ def find_system_compiler(preferred: str = "") -> Compiler | None:
 
 
 def find_compiler(preferred: str = "") -> Compiler:
-    """`find_system_compiler`, else the compiler of the package `ziglang`; raises RuntimeError where neither is there."""
+    """`find_system_compiler`, else the compiler of the package `ziglang`.
+
+    Raises RuntimeError where neither is there.
+    """
     system = find_system_compiler(preferred)
     if system:
         return system
@@ -90,8 +94,7 @@ def build_libraries(compiler: Compiler, folder: Path = LIBRARIES) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     stamp_file.unlink(missing_ok=True)
     with ThreadPoolExecutor(2) as pool:
-        for result in [pool.submit(_link, compiler, isa, path) for isa, path in zip(list_variants(), paths, strict=True)]:
-            result.result()
+        list(pool.map(partial(_link, compiler), list_variants(), paths))
     stamp_file.write_text(stamp, "ascii")
     return paths
 

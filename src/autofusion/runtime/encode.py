@@ -126,6 +126,8 @@ def _encode_conv(bound: BoundStep) -> _Fields:
     x, y = bound.operand(0), bound.result
     axes = len(bound.shape(x)) - 2
     residual = bound.operand(3)
+    if bound.buffers[bound.operand(1)].role != "constant":
+        raise ValueError("its weight is no constant, which alone can be packed")
     if bound.shape(x)[0] != bound.shape(y)[0] or (residual and bound.shape(residual) != bound.shape(y)):
         raise ValueError("its operands and its result do not fit")
     ints = [

@@ -137,7 +137,7 @@ def load_library(folder: Path = LIBRARY_FOLDER, isa: str | None = None) -> Nativ
     """
     variants = _list_variants()
     if isa is None:
-        level = _open_library(folder, variants[0]).af_cpu_level()
+        level: int = _open_library(folder, variants[0]).af_cpu_level()
         isa = variants[min(max(level - FIRST_LEVEL, 0), len(variants) - 1)]
     return Native(_open_library(folder, isa), isa)
 

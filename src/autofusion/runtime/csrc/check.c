@@ -320,7 +320,7 @@ static int check_step(const checker *c) {
 
 int32_t af_check(const af_context *context, char *message, size_t size) {
     if (context->threads < 1) return snprintf(message, size, "%lld threads", (long long)context->threads), -1;
-    if (((uintptr_t)context->arena | (uintptr_t)context->weights) % 64)
+    if ((context->arena_bytes && (uintptr_t)context->arena % 64) || (context->weights_bytes && (uintptr_t)context->weights % 64))
         return snprintf(message, size, "the arena or the weights are not aligned to 64 bytes"), -1;
     for (int64_t slot = 0; slot < context->binding_count; slot++)
         if ((uintptr_t)context->bindings[slot].data % sizeof(float))

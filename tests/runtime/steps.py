@@ -1,0 +1,147 @@
+"""Single steps through the real library, beside their numpy definitions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
+from autofusion.ops.definitions import DEFINITIONS
+from autofusion.plan import Buffer, Plan, Step
+from autofusion.runtime.encode import encode_plan, scratch_bytes
+from autofusion.runtime.native import Context, Native
+from autofusion.runtime.records import Place, Space
+
+PLAIN_EPILOGUE: dict[str, Any] = {"activation": "", "alpha": 0.0, "beta": 0.0}
+UNWRITTEN = np.float32(-12345.678)
+GUARD = 64
+"""Elements before and after a result that nothing may write."""
+
+
+@dataclass
+class Case:
+    """A step with its operands in the model's order of axes; `pitches` by operand, "y" for the result."""
+
+    kernel: str
+    operands: Sequence[np.ndarray | None]
+    attributes: Mapping[str, Any]
+    shape: tuple[int, ...]
+    layouts: Sequence[str] = ()
+    pitches: Mapping[int, int] = field(default_factory=dict)
+    result_layout: str = ""
+    result_pitch: int | None = None
+
+
+def aligned(size: int) -> np.ndarray:
+    """Bytes at a multiple of 64."""
+    memory = np.zeros(size + 64, np.uint8)
+    skip = -memory.ctypes.data % 64
+    return memory[skip : skip + size]
+
+
+def store_pixels(array: np.ndarray, pitch: int | None) -> np.ndarray:
+    """The elements in layout nhwc, with NaN between the pixels."""
+    channels_last = np.moveaxis(array, 1, -1)
+    pitch = channels_last.shape[-1] if pitch is None else pitch
+    stored = np.full((*channels_last.shape[:-1], pitch), np.nan, array.dtype)
+    stored[..., : channels_last.shape[-1]] = channels_last
+    return stored
+
+
+class Bench:
+    """The plan, places and memory of one case."""
+
+    def __init__(self, case: Case, threads: int = 1) -> None:
+        self.case = case
+        self.threads = threads
+        self.buffers: dict[str, Buffer] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.places: dict[str, Place] = {}
+        self.bindings: list[np.ndarray] = []
+        self.weights = aligned(0)
+        names = tuple(self._add_operand(index, array) for index, array in enumerate(case.operands))
+        self._add_result()
+        step = Step(case.kernel, "node", "Op", names, ("y",), case.attributes)
+        self.plan = Plan("native", (), ("y",), (), self.buffers, (), (step,))
+        scratch = scratch_bytes(self.plan, self.shapes, threads)
+        self.arena = aligned(scratch)
+        self.records = encode_plan(self.plan, self.shapes, self.places, Place(Space.ARENA, 0, scratch))
+
+    def _layout(self, index: int) -> str:
+        return self.case.layouts[index] if index < len(self.case.layouts) else "plain"
+
+    def _add_operand(self, index: int, array: np.ndarray | None) -> str:
+        if array is None:
+            return ""
+        name, pitch = f"x{index}", self.case.pitches.get(index)
+        layout = self._layout(index)
+        constant = index == 1 and (self.case.kernel == "conv" or bool(self.case.attributes.get("packed")))
+        self.buffers[name] = Buffer(name, "float", array.shape, "constant" if constant else "inner", layout, pitch)
+        self.shapes[name] = array.shape
+        if constant:
+            packed = (
+                pack_conv_weight(array, self.case.attributes["group"])
+                if self.case.kernel == "conv"
+                else pack_matmul_weight(array)
+            )
+            self.weights = aligned(packed.nbytes)
+            self.weights[:] = packed.view(np.uint8)
+            self.places[name] = Place(Space.WEIGHTS, 0, packed.nbytes)
+            return name
+        stored = np.ascontiguousarray(store_pixels(array, pitch) if layout == "nhwc" else array, np.float32)
+        stored.flags.writeable = False
+        self.places[name] = Place(Space.BINDING, 0, stored.nbytes, len(self.bindings))
+        self.bindings.append(stored)
+        return name
+
+    def _add_result(self) -> None:
+        case = self.case
+        self.buffers["y"] = Buffer("y", "float", case.shape, "output", case.result_layout or "plain", case.result_pitch)
+        self.shapes["y"] = case.shape
+        self.stored_shape = case.shape
+        if case.result_layout == "nhwc":
+            pitch = case.shape[1] if case.result_pitch is None else case.result_pitch
+            self.stored_shape = (case.shape[0], *case.shape[2:], pitch)
+        count = math.prod(self.stored_shape)
+        self.guarded = np.full(count + 2 * GUARD, UNWRITTEN, np.float32)
+        self.places["y"] = Place(Space.BINDING, 0, 4 * count, len(self.bindings))
+        self.bindings.append(self.guarded[GUARD : GUARD + count])
+
+    def context(self) -> Context:
+        """A fresh context on this memory."""
+        return Context(self.records, self.arena, self.weights, self.bindings, self.threads)
+
+    def run(self, native: Native) -> np.ndarray:
+        """The result in the model's order of axes, after a check that nothing beside it was written."""
+        context = self.context()
+        native.check(context)
+        native.run(context, 0, 1)
+        assert (self.guarded[:GUARD] == UNWRITTEN).all()
+        assert (self.guarded[len(self.guarded) - GUARD :] == UNWRITTEN).all()
+        stored = self.bindings[-1].reshape(self.stored_shape)
+        if self.case.result_layout != "nhwc":
+            return stored
+        channels = self.case.shape[1]
+        assert (stored[..., channels:] == UNWRITTEN).all()
+        return np.moveaxis(stored[..., :channels], -1, 1)
+
+
+def define(case: Case) -> np.ndarray:
+    """The result by the numpy definition, in double precision."""
+    wide = [None if array is None else array.astype(np.float64) for array in case.operands]
+    return DEFINITIONS[case.kernel](wide, case.attributes, case.shape)
+
+
+def assert_agrees(native: Native, case: Case, threads: int = 1, tolerance: float = 2e-6) -> None:
+    """The native result is the definition's, within `tolerance` of the largest element."""
+    actual = Bench(case, threads).run(native)
+    expected = define(case)
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isnan(expected), np.isnan(actual))
+    np.testing.assert_array_equal(expected[np.isinf(expected)], actual[np.isinf(expected)])
+    scale = max(1.0, float(np.abs(expected[finite]).max(initial=0.0)))
+    np.testing.assert_allclose(actual[finite], expected[finite], rtol=0, atol=tolerance * scale)

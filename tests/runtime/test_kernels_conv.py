@@ -1,0 +1,141 @@
+"""Convolutions of the C library against their numpy definition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autofusion.plan import ACTIVATIONS
+from autofusion.runtime.native import Native, load_library
+from runtime.steps import PLAIN_EPILOGUE, Case, assert_agrees
+
+
+@pytest.fixture(scope="module")
+def native() -> Native:
+    return load_library()
+
+
+def make_conv(
+    x: tuple[int, ...],
+    filters: int,
+    kernel: tuple[int, ...],
+    *,
+    group: int = 1,
+    strides: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    dilations: tuple[int, ...] = (),
+    residual: bool = False,
+    bias: bool = True,
+    pitches: tuple[int, int, int] = (0, 0, 0),
+    epilogue: dict[str, Any] = PLAIN_EPILOGUE,
+) -> Case:
+    """A convolution of random operands; `pitches` are by how much those of x, residual and y exceed the channels."""
+    axes = len(kernel)
+    strides, dilations, pads = strides or (1,) * axes, dilations or (1,) * axes, pads or (0,) * 2 * axes
+    spatial = tuple(
+        (x[2 + axis] + pads[axis] + pads[axes + axis] - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis] + 1
+        for axis in range(axes)
+    )
+    shape = (x[0], filters, *spatial)
+    random = np.random.default_rng(7)
+    depth = x[1] // group * math.prod(kernel)
+    operands = [
+        random.standard_normal(x),
+        random.standard_normal((filters, x[1] // group, *kernel)) / math.sqrt(depth),
+        random.standard_normal(filters) if bias else None,
+        random.standard_normal(shape) if residual else None,
+    ]
+    attributes = {
+        "kernel": list(kernel),
+        "strides": list(strides),
+        "pads": list(pads),
+        "dilations": list(dilations),
+        "group": group,
+        **epilogue,
+    }
+    return Case(
+        "conv",
+        [None if array is None else array.astype(np.float32) for array in operands],
+        attributes,
+        shape,
+        ("nhwc", "plain", "plain", "nhwc"),
+        {0: x[1] + pitches[0], 3: filters + pitches[1]},
+        "nhwc",
+        filters + pitches[2],
+    )
+
+
+SHAPES = {
+    "pointwise": make_conv((1, 16, 7, 7), 16, (1, 1)),
+    "pointwise of one channel": make_conv((1, 1, 1, 1), 1, (1, 1)),
+    "primes": make_conv((1, 13, 11, 7), 17, (3, 3), pads=(1, 1, 1, 1)),
+    "panel less one": make_conv((2, 31, 5, 5), 15, (3, 3), pads=(1, 1, 1, 1)),
+    "panel and one": make_conv((1, 33, 5, 5), 17, (1, 1)),
+    "stem": make_conv((1, 3, 23, 19), 32, (7, 7), strides=(2, 2), pads=(3, 3, 3, 3)),
+    "stem with gaps": make_conv((1, 3, 12, 13), 5, (3, 3), pads=(1, 1, 1, 1), pitches=(5, 0, 1)),
+    "asymmetric": make_conv((1, 9, 8, 10), 4, (2, 3), strides=(1, 2), pads=(0, 2, 1, 3), dilations=(3, 2)),
+    "deep": make_conv((1, 520, 4, 4), 20, (3, 3), pads=(1, 1, 1, 1)),
+    "many rows": make_conv((3, 24, 13, 13), 8, (1, 1)),
+    "no bias": make_conv((1, 8, 6, 6), 8, (3, 3), bias=False),
+    "kernel larger than image": make_conv((1, 8, 2, 2), 8, (5, 5), pads=(2, 2, 2, 2)),
+    "line": make_conv((2, 12, 29), 10, (5,), strides=(3,), pads=(2, 1)),
+    "volume": make_conv((1, 9, 5, 6, 7), 11, (3, 2, 3), strides=(2, 1, 1), pads=(1, 0, 1, 1, 1, 0)),
+    "dilated volume": make_conv((1, 9, 5, 6, 7), 5, (2, 2, 3), dilations=(3, 2, 2), pads=(1, 0, 1, 1, 1, 0)),
+    "groups": make_conv((1, 24, 9, 9), 36, (3, 3), group=3, pads=(1, 1, 1, 1)),
+    "small groups": make_conv((1, 12, 9, 9), 18, (3, 3), group=6, pads=(1, 1, 1, 1)),
+    "wide groups": make_conv((1, 40, 5, 5), 42, (1, 1), group=2),
+    "multiplier": make_conv((1, 6, 7, 7), 12, (3, 3), group=6, pads=(1, 1, 1, 1)),
+    "depthwise": make_conv((2, 37, 9, 8), 37, (3, 3), group=37, pads=(1, 1, 1, 1)),
+    "depthwise strided": make_conv((1, 16, 9, 9), 16, (5, 5), group=16, strides=(2, 2), pads=(1, 2, 3, 2)),
+    "depthwise dilated": make_conv((1, 48, 12), 48, (3,), group=48, pads=(4, 2), dilations=(3,)),
+    "depthwise volume": make_conv((1, 5, 4, 5, 6), 5, (2, 3, 3), group=5, pads=(1, 1, 1, 0, 1, 1)),
+    "pitch": make_conv((1, 17, 7, 5), 19, (3, 3), pads=(1, 1, 1, 1), residual=True, pitches=(15, 13, 29)),
+    "depthwise pitch": make_conv((1, 18, 6, 5), 18, (3, 3), group=18, residual=True, pitches=(14, 2, 30)),
+    "empty batch": make_conv((0, 8, 6, 6), 8, (3, 3)),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes(native: Native, name: str, threads: int) -> None:
+    assert_agrees(native, SHAPES[name], threads)
+
+
+@pytest.mark.parametrize("group", [1, 20])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_epilogues(native: Native, activation: str, group: int) -> None:
+    epilogue = {"activation": activation, "alpha": 0.3, "beta": 0.7}
+    case = make_conv((1, 20, 6, 5), 20, (3, 3), group=group, residual=True, pads=(1, 1, 1, 1), epilogue=epilogue)
+    assert_agrees(native, case)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 7, 8, 15, 16, 17, 31, 48, 255, 257])
+def test_channel_counts(native: Native, channels: int) -> None:
+    assert_agrees(native, make_conv((1, channels, 5, 3), channels, (2, 2), residual=True), 2)
+
+
+@pytest.mark.parametrize("pixels", [1, 2, 3, 5, 6, 7, 11, 12, 13, 25, 143, 144, 145, 289])
+def test_row_counts(native: Native, pixels: int) -> None:
+    assert_agrees(native, make_conv((1, 19, pixels), 16, (1,)), 2)
+
+
+@pytest.mark.parametrize("isa", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("name", ["primes", "stem", "deep", "depthwise strided", "pitch", "volume"])
+def test_every_instruction_set(name: str, isa: str) -> None:
+    best = load_library().isa
+    if best < isa:
+        pytest.skip(f"this processor runs {best}")
+    assert_agrees(load_library(isa=isa), SHAPES[name], 2)
+
+
+def test_relu_and_clip_keep_nan(native: Native) -> None:
+    for epilogue in ({"activation": "Relu"}, {"activation": "Clip", "alpha": -1.0, "beta": 6.0}):
+        case = make_conv((1, 16, 4, 4), 16, (1, 1), epilogue={**PLAIN_EPILOGUE, **epilogue})
+        x = case.operands[0]
+        assert x is not None
+        x[0, 3, 1, 2] = np.nan
+        x[0, :, 2, 2] = np.inf
+        assert_agrees(native, case)
