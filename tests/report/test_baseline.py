@@ -33,7 +33,7 @@ def test_a_lost_match_names_its_node_what_became_of_it_and_why() -> None:
     (change,) = compare_reports(report_of(3), now)
     assert change.line == "changed: Conv+BN+ReLU matched 2 times, 3 before"
     assert change.worse
-    assert change.details == ("relu2: now Conv+BN, value 'y' is also read by Add_17 (CONSUMER)",)
+    assert change.details == ("relu2: now Conv+BN, value 'y' is also read by Add_17 [CONSUMER]",)
 
 
 def test_lost_and_gained_patterns() -> None:

@@ -46,7 +46,7 @@ def test_says_what_is_not_as_demanded(demands: Demands, line: str) -> None:
 
 def test_says_why_a_fusion_is_missing() -> None:
     (found,) = check_report(FULL, Demands(minimums={"Conv+BN+ReLU": 5}))
-    assert found.notes[0] == "not fused at conv3: value 'y' is also read by Add_17 (CONSUMER)"
+    assert found.notes[0] == "not fused at conv3: value 'y' is also read by Add_17 [CONSUMER]"
 
 
 def test_suggests_the_name_that_was_meant() -> None:

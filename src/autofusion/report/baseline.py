@@ -78,7 +78,7 @@ def _fate(node: FusedNode, owners: dict[str, FusedNode], misses: dict[str, Misse
     now = next((owners[name].pattern for name in node.origin if name in owners), "")
     parts = [f"now {now}" if now else "not fused now"]
     if found:
-        parts.append(f"{found[0].message} ({found[0].reason})")
+        parts.append(f"{found[0].message} [{found[0].code}]")
     return ", ".join(parts)
 
 

@@ -55,9 +55,9 @@ class FusedNode:
 class MissedNode:
     """A pattern that nearly applied at `node`.
 
-    `reason` is a reason code with its arguments (`DISABLED(--disable)`), `message` the sentence that names the value and
-    node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the failing
-    statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
+    `reason` is a reason code with its arguments (`DISABLED(--disable)`), `message` the sentence that names the
+    value and node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the
+    failing statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
     """
 
     node: str
@@ -70,10 +70,15 @@ class MissedNode:
     place: str = ""
     instead: str = ""
 
+    @property
+    def code(self) -> str:
+        """The reason without its arguments."""
+        return self.reason.partition("(")[0]
+
 
 @dataclass(frozen=True)
 class HostStep:
-    """A step without native kernel, run by the ONNX reference implementation of its operator, and why it is one."""
+    """A step without native kernel, run by the ONNX reference implementation of its operator, and why."""
 
     node: str
     op: str

@@ -78,7 +78,7 @@ def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:
     yield f"Not fused: {len(misses)}"
     groups: dict[tuple[str, str], list[MissedNode]] = {}
     for miss in misses:
-        groups.setdefault((miss.pattern, miss.reason.partition("(")[0]), []).append(miss)
+        groups.setdefault((miss.pattern, miss.code), []).append(miss)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     for (pattern, reason), group in ordered[:SHOWN_MISSES]:
         first = group[0]

@@ -21,7 +21,11 @@ def render_verification(report: VerifyReport) -> str:
     lines += [f"note: {note}" for note in report.notes]
     if report.culprit is not None:
         fault = report.culprit
-        lines += ["", f"at fault: {fault.node} ({fault.pattern}, {fault.fused_op})", f"  = help: {fault.option}"]
+        lines += [
+            "",
+            f"at fault: {fault.node} ({fault.pattern}, {fault.fused_op})",
+            f"  = help: compile with {fault.option} to leave it out",
+        ]
     lines += ["", _verdict(report)]
     return "\n".join(lines) + "\n"
 

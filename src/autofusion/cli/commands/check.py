@@ -56,7 +56,7 @@ def command(
         show_data(render_json(finding) if format == "json" else render_text(finding))
     failed = sum(finding.severity is Severity.ERROR for finding in findings)
     if format == "text":
-        verdict = f"not as demanded ({failed} findings)" if failed else "as demanded"
+        verdict = f"not as demanded (errors: {failed})" if failed else "as demanded"
         show_data(f"{source}: {verdict}: {summarize(report)}\n")
     if failed:
         ctx.exit(EXIT_NO)

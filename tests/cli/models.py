@@ -1,0 +1,70 @@
+"""Small models that the commands work on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def save_block(path: Path, *, second_reader: bool = False) -> None:
+    """Two blocks of Conv, BatchNormalization and Relu, then pooling and a classifier; the batch is open.
+
+    With `second_reader` the first block's convolution is read by another node as well, which forbids its fusion.
+    """
+    random = np.random.default_rng(0)
+    nodes: list[onnx.NodeProto] = []
+    weights: dict[str, np.ndarray] = {}
+    value = "x"
+    for index, (inputs, outputs) in enumerate([(3, 4), (4, 8)]):
+        weights[f"w{index}"] = random.standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
+        for part in ("scale", "beta", "mean"):
+            weights[f"{part}{index}"] = random.standard_normal(outputs).astype(np.float32)
+        weights[f"var{index}"] = random.uniform(0.5, 2, outputs).astype(np.float32)
+        norm = [f"{part}{index}" for part in ("scale", "beta", "mean", "var")]
+        nodes.append(_node("Conv", f"conv{index}", [value, f"w{index}"], pads=[1, 1, 1, 1]))
+        nodes.append(_node("BatchNormalization", f"bn{index}", [f"conv{index}_out", *norm]))
+        nodes.append(_node("Relu", f"relu{index}", [f"bn{index}_out"]))
+        value = f"relu{index}_out"
+    if second_reader:
+        nodes.append(_node("GlobalAveragePool", "pool", ["conv0_out"]))
+        nodes.append(_node("Flatten", "flat", ["pool_out"]))
+    outputs = [_tensor(value, ("batch", 8, 6, 6)), *([_tensor("flat_out", ("batch", 4))] if second_reader else [])]
+    _save(path, nodes, [_tensor("x", ("batch", 3, 6, 6))], outputs, weights)
+
+
+def save_sum(path: Path) -> None:
+    """y = Relu(x + 1): results that every machine rounds alike."""
+    nodes = [_node("Add", "add", ["x", "one"]), _node("Relu", "relu", ["add_out"])]
+    inputs, outputs = [_tensor("x", ("n", 3))], [_tensor("relu_out", ("n", 3))]
+    _save(path, nodes, inputs, outputs, {"one": np.ones(1, np.float32)})
+
+
+def save_integers(path: Path) -> None:
+    """y = x + x over int64: no output is float32."""
+    tensors = [helper.make_tensor_value_info(name, TensorProto.INT64, [2]) for name in ("x", "twice_out")]
+    _save(path, [_node("Add", "twice", ["x", "x"])], tensors[:1], tensors[1:], {})
+
+
+def _node(op: str, name: str, inputs: list[str], **attributes: object) -> onnx.NodeProto:
+    return helper.make_node(op, inputs, [f"{name}_out"], name=name, **attributes)
+
+
+def _tensor(name: str, shape: tuple[int | str, ...]) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def _save(
+    path: Path,
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    weights: dict[str, np.ndarray],
+) -> None:
+    initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, path.stem, inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, str(path))

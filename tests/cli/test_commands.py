@@ -1,0 +1,171 @@
+"""Every command on a small model: whole output and exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.models import save_block, save_integers, save_sum
+from cli.transcript import transcribe
+from conftest import CheckGolden
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models and artifacts that the tests read."""
+    path = tmp_path_factory.mktemp("commands")
+    save_block(path / "block.onnx")
+    save_block(path / "shared.onnx", second_reader=True)
+    save_sum(path / "sum.onnx")
+    save_integers(path / "integers.onnx")
+    (path / "junk.onnx").write_bytes(b"junk")
+    for name in ("block", "sum"):
+        assert "exit 0" in transcribe("compile", str(path / f"{name}.onnx"), "-o", str(path / name))
+    np.savez(path / "given.npz", x=np.array([[1, 2, 3]], np.float32))
+    np.save(path / "double.npy", np.ones((2, 3)))
+    np.save(path / "wide.npy", np.ones((2, 4), np.float32))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def masked(text: str) -> str:
+    """`text` without the numbers that depend on the cost model, the machine or the version of the tool."""
+    text = re.sub(r"\d+\.\d+x", "N.NNx", text)
+    text = re.sub(r"\d\.\d\de[-+]\d\d", "N.NNe-NN", text)
+    text = re.sub(r"\[\d+ B\]", "[N B]", text)
+    text = re.sub(r"atc_version\[[^]]*\]", "atc_version[N]", text)
+    return re.sub(r"against \S+ [\d.]+( without optimisation)?", "against ORACLE", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "env"),
+    [
+        ("compile", ["compile", "block.onnx", "-o", "again"], {}),
+        ("compile_log", ["compile", "block.onnx", "-o", "again.om"], {"GE_GRAPH_FUSION_LOG": "1"}),
+        ("compile_disabled", ["compile", "block.onnx", "-o", "again", "--disable", "ConvBNReluFusionOp"], {}),
+        ("compile_unknown_name", ["compile", "block.onnx", "-o", "again", "--disable", "Conv+BN+Relu"], {}),
+        ("compile_no_folder", ["compile", "block.onnx", "-o", "none/again"], {}),
+        ("compile_no_file", ["compile", "missing.onnx", "-o", "again"], {}),
+        ("compile_junk", ["compile", "junk.onnx", "-o", "again"], {}),
+        ("compile_bad_dim", ["compile", "block.onnx", "-o", "again", "--dim", "batch"], {}),
+        ("compile_unknown_dim", ["compile", "block.onnx", "-o", "again", "--dim", "bach=2"], {}),
+        ("compile_no_output", ["compile", "block.onnx"], {}),
+        ("run", ["run", "sum.om", "--input", "given.npz"], {}),
+        ("run_json", ["run", "sum.om", "--input", "x=given.npz", "--format", "json"], {}),
+        ("run_wrong_type", ["run", "sum.om", "--input", "x=double.npy"], {}),
+        ("run_wrong_shape", ["run", "sum.om", "--input", "x=wide.npy"], {}),
+        ("run_unknown_input", ["run", "sum.om", "--input", "y=wide.npy"], {}),
+        ("run_no_artifact", ["run", "junk.onnx"], {}),
+        ("verify", ["verify", "block.onnx", "block.om", "--seeds", "0,7"], {}),
+        ("verify_other_model", ["verify", "sum.onnx", "block.om"], {}),
+        ("verify_bad_seeds", ["verify", "sum.onnx", "sum.om", "--seeds", "a"], {}),
+        ("report", ["report", "block.om"], {}),
+        ("report_junk", ["report", "junk.onnx"], {}),
+        ("check", ["check", "block.onnx", "--min", "Conv+BN+ReLU=2", "--max-operators", "2"], {}),
+        ("check_fails", ["check", "shared.onnx", "--min", "Conv+BN+ReLU=2", "--max-operators", "2"], {}),
+        ("check_baseline", ["check", "block.onnx", "--baseline", "block.fusion.json"], {}),
+        (
+            "check_baseline_fails",
+            ["check", "block.onnx", "--baseline", "block.om"],
+            {"GE_FUSION_DISABLE_LIST": "ConvBNReluFusionOp"},
+        ),
+        ("check_artifact", ["check", "block.om", "--min", "Conv+BN+Relu=1"], {}),
+        ("check_no_baseline", ["check", "block.om", "--baseline", "junk.onnx"], {}),
+        ("dump_unknown_stage", ["dump", "block.onnx", "--after", "lunch"], {}),
+        ("dump_artifact_stage", ["dump", "block.om", "--after", "fusion"], {}),
+        ("atc", ["atc", "--model=block.onnx", "--framework=5", "--output=by_atc"], {}),
+        ("atc_log", ["atc", "--model=block.onnx", "--output", "by_atc.om"], {"ASCEND_GLOBAL_LOG_LEVEL": "1"}),
+        (
+            "atc_usual_options",
+            [
+                "atc",
+                "--model=block.onnx",
+                "--framework=5",
+                "--output=by_atc",
+                "--input_format=NCHW",
+                "--input_shape=x:1,3,6,6",
+                "--log=error",
+                "--output_type=FP32",
+                "--enable_small_channel=1",
+                "--precision_mode=must_keep_origin_dtype",
+                "--display_model_info=1",
+            ],
+            {},
+        ),
+        ("atc_mode_6", ["atc", "--mode=6", "--om=sum.om"], {}),
+        ("atc_chip", ["atc", "--model=block.onnx", "--framework=5", "--output=x", "--soc_version=Ascend310P3"], {}),
+        ("atc_tensorflow", ["atc", "--model=net.pb", "--framework=3", "--output=x"], {}),
+        ("atc_unknown_flag", ["atc", "--modle=block.onnx", "--output=x"], {}),
+        ("atc_no_file", ["atc", "--model=missing.onnx", "--output=x"], {}),
+        ("atc_junk", ["atc", "--model=junk.onnx", "--output=x"], {}),
+        ("atc_wrong_rank", ["atc", "--model=block.onnx", "--output=x", "--input_shape=x:1,3"], {}),
+        ("atc_unknown_input", ["atc", "--model=block.onnx", "--output=x", "--input_shape=y:1,3,6,6"], {}),
+        ("atc_output_type", ["atc", "--model=integers.onnx", "--output=x", "--output_type=FP32"], {}),
+        ("atc_aipp", ["atc", "--model=block.onnx", "--output=x", "--insert_op_conf=aipp.cfg"], {}),
+        ("atc_switch", ["atc", "--model=block.onnx", "--output=by_atc", "--optimization_switch=Conv+BN+ReLU:off"], {}),
+        ("atc_disabled", ["atc", "--model=block.onnx", "--output=by_atc"], {"GE_FUSION_DISABLE_LIST": "Nothing"}),
+    ],
+)
+def test_transcript(name: str, words: list[str], env: dict[str, str], check_golden: CheckGolden) -> None:
+    check_golden(f"cli/{name}.txt", masked(transcribe(*words, env=env)))
+
+
+def test_refusals_leave_nothing_behind(folder: Path) -> None:
+    assert sorted(path.name for path in folder.glob("x*")) == []
+
+
+def test_writes_the_reports_beside_the_artifact(folder: Path) -> None:
+    names = {"block.om", "block.fusion.json", "block.fusion.txt", "block_fusion_result.json"}
+    assert names <= {path.name for path in folder.iterdir()}
+    text = transcribe("report", "block.om").partition("--- stdout\n")[2]
+    assert text == (folder / "block.fusion.txt").read_text("utf-8")
+    data = transcribe("report", "block.om", "--format", "json").partition("--- stdout\n")[2]
+    assert data == (folder / "block.fusion.json").read_text("utf-8")
+
+
+def test_compile_as_json() -> None:
+    data = json.loads(transcribe("compile", "block.onnx", "-o", "again", "--format", "json").partition("stdout\n")[2])
+    assert data["artifact"] == "again.om"
+    assert data["report"]["operators_before"] == 6
+
+
+def test_errors_are_json_where_the_output_is() -> None:
+    text = transcribe("report", "junk.onnx", "--format", "json").partition("--- stderr\n")[2]
+    assert json.loads(text)["code"] == "AF511"
+
+
+def test_runs_what_was_saved(folder: Path) -> None:
+    transcribe("run", "block.om", "--seed", "3", "--dim", "batch=2", "-o", "out.npz", "--threads", "1")
+    transcribe("run", "block.om", "--seed", "3", "--dim", "batch=2", "-o", "same.npz")
+    with np.load(folder / "out.npz") as first, np.load(folder / "same.npz") as second:
+        assert first["relu1_out"].shape == (2, 8, 6, 6)
+        assert np.array_equal(first["relu1_out"], second["relu1_out"])
+
+
+def test_the_reference_backend_gives_the_same(folder: Path) -> None:
+    assert "exit 0" in transcribe("compile", "sum.onnx", "-o", "plain", "--backend", "reference")
+    native, plain = transcribe("run", "sum.om"), transcribe("run", "plain.om")
+    assert native.partition("\n")[2] == plain.partition("\n")[2]
+
+
+@pytest.mark.parametrize("stage", ["frontend", "passes", "fusion", "plan"])
+def test_dumps_each_stage(stage: str) -> None:
+    text = transcribe("dump", "block.onnx", "--after", stage)
+    assert text.startswith(f"$ autofusion dump block.onnx --after {stage}\nexit 0\n--- stdout\n")
+    assert ("ConvBNReluFusionOp" in text) == (stage in ("fusion", "plan"))
+
+
+def test_a_fixed_shape_reaches_the_artifact() -> None:
+    transcribe("atc", "--model=block.onnx", "--output=fixed", "--input_shape=x:5,3,6,6")
+    text = transcribe("atc", "--mode=6", "--om=fixed.om")
+    assert '--input_shape="x:5,3,6,6"' in text
+    assert "memory_size[-1 B]" not in text
+    assert "memory_size[-1 B]" in transcribe("atc", "--mode=6", "--om=block.om")
