@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -364,3 +365,17 @@ def test_weights_are_not_copied(
     address = f"{handed[0].ctypes.data - 65536:x}"
     mapped = [line for line in Path("/proc/self/maps").read_text().splitlines() if line.startswith(address)]
     assert mapped[0].endswith("dense.om")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_session_keeps_no_array_of_the_caller(make_session: MakeSession, backend: str) -> None:
+    session = make_session(backend, *DENSE, symbols=["batch"])
+    for _ in range(2):
+        x = numbers(5, 3)
+        before = sys.getrefcount(x)
+        found = session.run({"x": x})
+        assert sys.getrefcount(x) == before
+        memory = found["y"] if found["y"].base is None else found["y"].base
+        result = weakref.ref(memory)
+        del found, memory
+        assert result() is None

@@ -60,17 +60,28 @@ class Frame:
         `results` has C-contiguous arrays for some of the outputs, which are written and returned.
         `native` is None where the plan has no native step.
         """
+        try:
+            self._hold(feeds, results)
+            if native is not None:
+                self._bind_slots(native)
+            for segment in self.binding.segments if watch is None else _split(self.binding.segments):
+                self._run_segment(segment, native, host_steps)
+                if watch is not None:
+                    self._show(self._plan.steps[segment.first], watch)
+            return {name: self._collect(name, results.get(name)) for name in self._plan.outputs}
+        finally:
+            self._release()
+
+    def _hold(self, feeds: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray]) -> None:
+        """Take the arrays of this run."""
         self._held = {**self._strings, **{name: array for name, array in feeds.items() if self._is_held(name)}}
         self._slots = [self._fill_slot(name, feeds, results) for name in self.binding.slots]
-        if native is not None:
-            self._bind_slots(native)
-        for segment in self.binding.segments if watch is None else _split(self.binding.segments):
-            self._run_segment(segment, native, host_steps)
-            if watch is not None:
-                self._show(self._plan.steps[segment.first], watch)
-        outputs = {name: self._collect(name, results.get(name)) for name in self._plan.outputs}
+
+    def _release(self) -> None:
+        """Let go of the caller's arrays until the next run."""
         self._slots, self._held = [], {}
-        return outputs
+        if self._context is not None:
+            self._context.release()
 
     def _is_held(self, name: str) -> bool:
         buffer = self._plan.buffers[name]

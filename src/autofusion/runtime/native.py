@@ -69,9 +69,9 @@ class Context:
         if records.dtype != RECORD or not records.flags.c_contiguous:
             raise ValueError("the records are no contiguous array of RECORD")
         self._kept = (records, arena, weights)
-        self._arrays = [_expect_contiguous(array) for array in bindings]
+        self._arrays = dict(enumerate(_expect_contiguous(array) for array in bindings))
         self._bindings = (_Binding * max(1, len(bindings)))()
-        for slot, array in enumerate(self._arrays):
+        for slot, array in self._arrays.items():
             self._bindings[slot] = _Binding(array.ctypes.data, array.nbytes, array.flags.writeable)
         self.record = _ContextRecord(
             records.ctypes.data,
@@ -96,6 +96,10 @@ class Context:
             raise ValueError(f"an array of {array.nbytes} bytes does not fit binding {slot} of {old.bytes} bytes")
         self._arrays[slot] = _expect_contiguous(array)
         old.data = array.ctypes.data
+
+    def release(self) -> None:
+        """Let go of the arrays of the bindings; every slot must be bound again before the next run."""
+        self._arrays.clear()
 
 
 class Native:
