@@ -63,6 +63,7 @@ def masked(text: str) -> str:
         ("run_wrong_type", ["run", "sum.om", "--input", "x=double.npy"], {}),
         ("run_wrong_shape", ["run", "sum.om", "--input", "x=wide.npy"], {}),
         ("run_unknown_input", ["run", "sum.om", "--input", "y=wide.npy"], {}),
+        ("run_unknown_dim", ["run", "sum.om", "--dim", "m=2"], {}),
         ("run_no_artifact", ["run", "junk.onnx"], {}),
         ("verify", ["verify", "block.onnx", "block.om", "--seeds", "0,7"], {}),
         ("verify_other_model", ["verify", "sum.onnx", "block.om"], {}),

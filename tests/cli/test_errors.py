@@ -101,3 +101,18 @@ def test_ends_quietly_when_nobody_reads_on() -> None:
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+
+
+def test_atc_is_interrupted_cleanly(tmp_path: Path) -> None:
+    script = (
+        "import signal, os\n"
+        "from autofusion.cli import atc\n"
+        "atc.read_settings = lambda flags: os.kill(os.getpid(), signal.SIGINT)\n"
+        "raise SystemExit(atc.run_atc(['--model=a.onnx', '--output=a']))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=tmp_path, check=False
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert "ATC run failed" in done.stdout

@@ -62,6 +62,14 @@ def test_an_unknown_shape_needs_a_file() -> None:
         generate_inputs([TensorInfo("x", "float", None)], 0)
 
 
+@pytest.mark.parametrize(("inputs", "remedy"), [([IMAGE, IDS], "open are batch, seq"), ([], "the model leaves no")])
+def test_an_extent_that_is_not_open_is_refused(inputs: list[TensorInfo], remedy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        complete_inputs(inputs, {}, 0, {"bach": 1})
+    assert caught.value.diagnostic.code == "AF545"
+    assert caught.value.diagnostic.help.startswith(remedy)
+
+
 def test_extents_follow_the_arrays_that_are_given() -> None:
     given = {"image": np.zeros((3, 3, 4, 4), np.float32)}
     feeds = complete_inputs([IMAGE, IDS], given, 0)

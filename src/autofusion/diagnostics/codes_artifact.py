@@ -60,5 +60,6 @@ ARTIFACT_CODES = (
     Code("AF541", "open extent", "An extent must be known to make an input or to read raw bytes.", "Pass --dim."),
     Code("AF542", "unknown input", "The model has no input of that name.", "The message lists its inputs.", "E10016"),
     Code("AF543", "unsuitable file", "A file does not hold what the input takes.", "See the message."),
+    Code("AF545", "no such extent", "`--dim` names an extent that no input leaves open.", "The message lists them."),
     Code("AF544", "report in the artifact", "The fusion report inside the artifact cannot be read.", _AGAIN),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
 
 SHOWN_MISSES = 8
-SHOWN_NODES = 3
+SHOWN_NODES = 1
 
 
 def render_text(report: FusionReport) -> str:

@@ -28,10 +28,10 @@ def generate_inputs(
 
     Floats are drawn from the standard normal distribution, integers of 8 bits from their whole range,
     wider ones from {0, 1}, which serve as indices, lengths and masks alike.  Symbols that `dims` lacks
-    have the extent `SMALL`.  Raises InputError AF541 for an input of unknown shape.
+    have the extent `SMALL`.  Raises InputError AF541 for an input of unknown shape, AF545 for an extent in
+    `dims` that no input leaves open.
     """
-    symbols = {symbol for info in inputs for symbol in _symbols(info)}
-    extents = {**dict.fromkeys(symbols, SMALL), **(dims or {})}
+    extents = {**dict.fromkeys(_open_extents(inputs), SMALL), **_check_dims(inputs, dims or {})}
     return {info.name: _draw(info, _static_shape(info, extents), seed) for info in inputs}
 
 
@@ -40,15 +40,17 @@ def complete_inputs(
 ) -> dict[str, np.ndarray]:
     """`given` and a generated array for every other input, in the model's order.
 
-    Symbols that `dims` lacks take the extents that the given arrays have.
+    Symbols that `dims` lacks take the extents that the given arrays have.  Raises as `generate_inputs` does.
     """
-    seen = dict(dims or {})
+    seen = dict(_check_dims(inputs, dims or {}))
     for info in inputs:
         if info.name in given:
             for size, extent in zip(info.shape or (), given[info.name].shape, strict=False):
                 if isinstance(size, str) and size.isidentifier():
                     seen.setdefault(size, extent)
-    rest = generate_inputs([info for info in inputs if info.name not in given], seed, seen)
+    missing = [info for info in inputs if info.name not in given]
+    known = {symbol: extent for symbol, extent in seen.items() if symbol in _open_extents(missing)}
+    rest = generate_inputs(missing, seed, known)
     return {info.name: given[info.name] if info.name in given else rest[info.name] for info in inputs}
 
 
@@ -77,6 +79,19 @@ def read_inputs(
 
 def _symbols(info: TensorInfo) -> frozenset[str]:
     return frozenset(symbol for size in info.shape or () for symbol in size_symbols(size))
+
+
+def _open_extents(inputs: Sequence[TensorInfo]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(symbol for info in inputs for symbol in sorted(_symbols(info))))
+
+
+def _check_dims(inputs: Sequence[TensorInfo], dims: Mapping[str, int]) -> Mapping[str, int]:
+    symbols = _open_extents(inputs)
+    for name in dims:
+        if name not in symbols:
+            remedy = f"open are {', '.join(symbols)}" if symbols else "the model leaves no extent open"
+            raise InputError(Diagnostic("AF545", f"no input leaves an extent {name!r} open", help=remedy))
+    return dims
 
 
 def _static_shape(info: TensorInfo, dims: Mapping[str, int]) -> tuple[int, ...]:
