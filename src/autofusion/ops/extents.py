@@ -1,4 +1,4 @@
-"""Rows that make tensors out of shapes, numbers and element types, and those that pass a tensor on."""
+"""Rows that make tensors out of shapes and numbers, and those that pass a tensor on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from autofusion.ir import Dim, DType, Node, Value
 from autofusion.ir.dims import floor_divide, product
-from autofusion.ops.bounds import greater, is_equal
+from autofusion.ops.bounds import greater
 from autofusion.ops.conversion import attribute_to_input, keep_opaque, trim_inputs, with_attributes, without
-from autofusion.ops.element_types import CODES, DTYPES
+from autofusion.ops.element_types import DTYPES
 from autofusion.ops.faults import BAD_ATTRIBUTE, NOT_EVALUABLE, SHAPES_CONTRADICT, fault
-from autofusion.ops.operands import CONTENT_LIMIT, content_of, integer, result, shape_of, text
+from autofusion.ops.operands import CONTENT_LIMIT, content_of, integer, result, shape_of
 from autofusion.ops.precision import optional, required
 from autofusion.ops.table import Operator, Scope
 
@@ -131,59 +131,6 @@ def _evaluate_range(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
     return [(float(start) + np.arange(count) * float(step)).astype(first.dtype)]
 
 
-def _convert_cast(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 6 the type was written as a name."""
-    if version >= 6:
-        return [node]
-    names = {dtype.name: code for dtype, code in CODES.items()}
-    code = names.get(text(node, "to").upper())
-    return keep_opaque(node) if code is None else [with_attributes(node, to=code)]
-
-
-def _infer_cast(node: Node, scope: Scope) -> Sequence[Value]:
-    x = scope.value(node.input(0))
-    dtype = DTYPES.get(integer(node, "to"))
-    return [result(x.shape, dtype, cast_content(content_of(x.name, scope), dtype))]
-
-
-def _infer_cast_like(node: Node, scope: Scope) -> Sequence[Value]:
-    x, dtype = scope.value(node.input(0)), scope.value(node.input(1)).dtype
-    return [result(x.shape, dtype, cast_content(content_of(x.name, scope), dtype))]
-
-
-def cast_content(content: tuple[Dim, ...] | None, dtype: DType | None) -> tuple[Dim, ...] | None:
-    """The content after a cast to `dtype`, None where it is not certain."""
-    if content is None or dtype is not DType.BOOL:
-        return content
-    answers = [is_equal(element, 0) for element in content]
-    return None if None in answers else tuple(int(answer is False) for answer in answers)
-
-
-def _evaluate_cast(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    dtype = DTYPES.get(integer(node, "to"))
-    if dtype is None:
-        raise fault(NOT_EVALUABLE, node, f"element type {integer(node, 'to')} is not supported")
-    return [cast(required(operands, 0), dtype)]
-
-
-def _evaluate_cast_like(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    return [cast(required(operands, 0), DType.of(required(operands, 1)))]
-
-
-def cast(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """`array` converted as Cast does; numbers to text and back included."""
-    if dtype is DType.STRING:
-        return np.array([_write(element) for element in array.reshape(-1)], object).reshape(array.shape)
-    if DType.of(array) is DType.STRING:
-        numbers = np.array([float(element) for element in array.reshape(-1)]).reshape(array.shape)
-        return numbers.astype(dtype.numpy)
-    return array.astype(dtype.numpy)
-
-
-def _write(element: object) -> str:
-    return element if isinstance(element, str) else str(element)
-
-
 def _infer_identity(node: Node, scope: Scope) -> Sequence[Value]:
     x = scope.value(node.input(0))
     return [result(x.shape, x.dtype, content_of(x.name, scope))]
@@ -231,8 +178,6 @@ ROWS = (
         evaluate=_evaluate_constant_of_shape,
     ),
     Operator("Range", 11, infer=_infer_range, evaluate=_evaluate_range),
-    Operator("Cast", 13, pointwise=True, convert=_convert_cast, infer=_infer_cast, evaluate=_evaluate_cast),
-    Operator("CastLike", 15, infer=_infer_cast_like, evaluate=_evaluate_cast_like),
     Operator("Identity", 1, pointwise=True, infer=_infer_identity, evaluate=_evaluate_identity),
     Operator("Dropout", 12, convert=_convert_dropout, infer=_infer_dropout, evaluate=_evaluate_dropout),
     Operator("EyeLike", 9, infer=_infer_eye),

@@ -63,11 +63,8 @@ def _place_along(indices: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
 
 def _count_along_axes(shape: tuple[int, ...]) -> list[np.ndarray]:
     """For each axis its places 0, 1, ..., in a form that broadcasts to `shape`."""
-    rank = len(shape)
-    return [
-        np.arange(extent).reshape([-1 if place == axis else 1 for place in range(rank)])
-        for axis, extent in enumerate(shape)
-    ]
+    after = reversed(range(len(shape)))
+    return [np.arange(extent).reshape(-1, *[1] * rest) for extent, rest in zip(shape, after, strict=True)]
 
 
 def _infer_gather_nd(node: Node, scope: Scope) -> Sequence[Value]:

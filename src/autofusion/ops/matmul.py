@@ -50,7 +50,14 @@ def _differ(left: Dim, right: Dim) -> bool:
 
 def _evaluate_matmul(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
     left, right = required(operands, 0), required(operands, 1)
-    return [np.asarray(np.matmul(widen_halves(left), widen_halves(right))).astype(left.dtype, copy=False)]
+    return [_multiply(widen_halves(left), widen_halves(right)).astype(left.dtype, copy=False)]
+
+
+def _multiply(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`left @ right`; a batch of matrices times one matrix is computed as one product."""
+    if left.ndim < 3 or right.ndim != 2 or not left.size:
+        return np.asarray(np.matmul(left, right))
+    return np.matmul(left.reshape(-1, left.shape[-1]), right).reshape(*left.shape[:-1], right.shape[1])
 
 
 def _evaluate_integer_matmul(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from autofusion.ir import Node
 from autofusion.ops.conversion import keep_opaque
-from autofusion.ops.table import Operator, Scope
+from autofusion.ops.table import Convert, Operator, Scope
+
+_FORMS: Mapping[str, tuple[int, int]] = {
+    "AffineGrid": (20, 20),
+    "Bernoulli": (15, 15),
+    "BitCast": (26, 26),
+    "BlackmanWindow": (17, 17),
+    "CenterCropPad": (18, 18),
+    "Col2Im": (18, 18),
+    "CumProd": (26, 26),
+    "DFT": (20, 20),
+    "DeformConv": (19, 19),
+    "Det": (11, 11),
+    "GRU": (14, 7),
+    "GridSample": (20, 20),
+    "HammingWindow": (17, 17),
+    "HannWindow": (17, 17),
+    "LSTM": (14, 7),
+    "MaxRoiPool": (1, 1),
+    "MaxUnpool": (9, 9),
+    "MelWeightMatrix": (17, 17),
+    "NonMaxSuppression": (10, 10),
+    "RNN": (14, 7),
+    "RandomNormal": (1, 1),
+    "RandomNormalLike": (1, 1),
+    "RandomUniform": (1, 1),
+    "RandomUniformLike": (1, 1),
+    "RoiAlign": (16, 16),
+    "RotaryEmbedding": (23, 23),
+    "STFT": (17, 17),
+    "TensorScatter": (24, 24),
+}
+"""Version of the canonical form, and the oldest version that has this form but for attributes left at their default."""
+
+
+def _keep_since(oldest: int) -> Convert:
+    def convert(node: Node, version: int, scope: Scope) -> Sequence[Node]:
+        return [node] if version >= oldest else keep_opaque(node)
+
+    return convert
 
 
 def _convert_attention(node: Node, version: int, scope: Scope) -> Sequence[Node]:
@@ -14,44 +53,7 @@ def _convert_attention(node: Node, version: int, scope: Scope) -> Sequence[Node]
     return [node] if len(node.inputs) <= 6 else keep_opaque(node)
 
 
-_FORMS = {
-    "AffineGrid": 20,
-    "Bernoulli": 15,
-    "BlackmanWindow": 17,
-    "CenterCropPad": 18,
-    "Col2Im": 18,
-    "DFT": 20,
-    "DeformConv": 19,
-    "Det": 11,
-    "GRU": 14,
-    "GridSample": 20,
-    "HammingWindow": 17,
-    "HannWindow": 17,
-    "LSTM": 14,
-    "MaxRoiPool": 1,
-    "MaxUnpool": 11,
-    "MelWeightMatrix": 17,
-    "NonMaxSuppression": 11,
-    "RNN": 14,
-    "RandomNormal": 1,
-    "RandomNormalLike": 1,
-    "RandomUniform": 1,
-    "RandomUniformLike": 1,
-    "RoiAlign": 16,
-    "RotaryEmbedding": 23,
-    "STFT": 17,
-}
-"""Version of the canonical form; every version in which the operator differs from it is written out below or opaque."""
-
-
-def _keep_newer(oldest: int):
-    def convert(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-        return [node] if version >= oldest else keep_opaque(node)
-
-    return convert
-
-
 ROWS = (
-    *(Operator(name, version, convert=_keep_newer(version)) for name, version in _FORMS.items()),
+    *(Operator(name, version, convert=_keep_since(oldest)) for name, (version, oldest) in _FORMS.items()),
     Operator("Attention", 23, convert=_convert_attention),
 )

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from autofusion.ir import DType, Node, Value
+from autofusion.ops.casting import cast
 from autofusion.ops.conversion import normalize_axis
 from autofusion.ops.operands import integer, result, shape_of
 from autofusion.ops.precision import optional, required, widen_halves
 from autofusion.ops.table import Operator, Scope
+
+_LIMITS: Mapping[DType, tuple[int, int]] = {
+    DType.INT4: (-8, 7),
+    DType.UINT4: (0, 15),
+    DType.INT8: (-(2**7), 2**7 - 1),
+    DType.UINT8: (0, 2**8 - 1),
+    DType.INT16: (-(2**15), 2**15 - 1),
+    DType.UINT16: (0, 2**16 - 1),
+    DType.INT32: (-(2**31), 2**31 - 1),
+}
 
 
 def _convert(node: Node, version: int, scope: Scope) -> Sequence[Node]:
@@ -40,14 +51,15 @@ def _align(parameter: np.ndarray, x: np.ndarray, axis: int) -> np.ndarray:
 def _evaluate_quantize(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
     x, scale, zero = required(operands, 0), required(operands, 1), optional(operands, 2)
     axis = integer(node, "axis", 1)
-    steps = np.rint(widen_halves(x) / _align(widen_halves(scale), x, axis))
-    kind = np.dtype(np.uint8) if zero is None else zero.dtype
+    steps = widen_halves(x) / _align(widen_halves(scale), x, axis)
+    dtype = DType.UINT8 if zero is None else DType.of(zero)
+    limits = _LIMITS.get(dtype)
+    if limits is None:
+        return [cast(steps, dtype)]
+    steps = np.rint(steps).astype(np.float64)
     if zero is not None:
-        steps = steps + _align(zero, x, axis).astype(np.float64)
-    if kind.kind not in "iu":
-        return [steps.astype(kind)]
-    limits = np.iinfo(kind)
-    return [np.clip(steps, limits.min, limits.max).astype(kind)]
+        steps += _align(zero, x, axis).astype(np.float64)
+    return [np.clip(steps, *limits).astype(dtype.numpy)]
 
 
 def _evaluate_dequantize(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     if node.domain:
         imports.append(helper.make_opsetid("", 18))
     try:
-        evaluator: _Evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=imports))
+        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)))
     except (NotImplementedError, RuntimeError) as error:
         raise fault(NOT_EVALUABLE, node, f"cannot be evaluated: {_last_line(error)}") from error
     try:
