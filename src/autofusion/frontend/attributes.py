@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 
+import onnx.defs
 from onnx import AttributeProto, GraphProto
 
 from autofusion.frontend.faults import ATTRIBUTE, fault
-from autofusion.frontend.frames import Frame, RawNode
+from autofusion.frontend.frames import Frame, RawNode, normalize_domain
 from autofusion.frontend.storage import Storage
 from autofusion.frontend.tensors import read_sparse, read_tensor
 from autofusion.ir import Attribute, Graph
@@ -17,14 +19,23 @@ ReadGraph = Callable[[GraphProto, Frame, str], Graph]
 
 
 def read_attributes(raw: RawNode, storage: Storage, read_graph: ReadGraph) -> dict[str, Attribute]:
-    """The attributes of `raw` by name; those that refer to an attribute which the caller left out are absent."""
+    """The attributes of `raw` by name; those that refer to an attribute which the caller left out are absent.
+
+    Raises ModelError for an attribute that is given twice, or is of another kind than the operator's.
+    """
     attributes: dict[str, Attribute] = {}
+    domain = normalize_domain(raw.proto.domain)
+    kinds = _kinds_of(raw.proto.op_type, domain, raw.frame.opsets.get(domain, 0))
     for written in raw.proto.attribute:
         found = raw.frame.find_attribute(written)
         if found is None:
             continue
         if written.name in attributes:
             raise fault(ATTRIBUTE, f"node {raw.label!r} ({raw.proto.op_type}) has attribute {written.name!r} twice")
+        wanted, given = kinds.get(written.name), kind_of(found[0])
+        if wanted not in (None, given):
+            problem = f"attribute {written.name!r} of node {raw.label!r} ({raw.proto.op_type}) is {_spell(given)}"
+            raise fault(ATTRIBUTE, f"{problem}, not {_spell(wanted)}")
         attributes[written.name] = _read_attribute(written.name, *found, raw, storage, read_graph)
     return attributes
 
@@ -66,9 +77,24 @@ def _read_attribute(
         case AttributeProto.GRAPH:
             return read_graph(proto.g, frame, where)
         case kind:
-            known = kind in AttributeProto.AttributeType.values()
-            label = AttributeProto.AttributeType.Name(kind).lower() if known else str(kind)
-            raise fault(ATTRIBUTE, f"{where} has the kind {label}, which is not supported")
+            raise fault(ATTRIBUTE, f"{where} is {_spell(kind)}, which is not supported")
+
+
+@cache
+def _kinds_of(op: str, domain: str, version: int) -> Mapping[str, int]:
+    """Kinds that ONNX declares for the attributes of an operator, none for one that it does not know."""
+    try:
+        schema = onnx.defs.get_schema(op, version, domain)
+    except onnx.defs.SchemaError:
+        return {}
+    value_of = AttributeProto.AttributeType.Value
+    return {name: value_of(attribute.type.name) for name, attribute in schema.attributes.items()}
+
+
+def _spell(kind: int | None) -> str:
+    if kind not in AttributeProto.AttributeType.values():
+        return f"of kind {kind}"
+    return f"of kind {AttributeProto.AttributeType.Name(kind).lower()}"
 
 
 def _read_text(data: bytes, where: str) -> str:

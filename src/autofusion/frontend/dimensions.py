@@ -17,6 +17,7 @@ from autofusion.ir.dims import Expr, substitute
 from autofusion.ir.scope import Names
 
 _UNNAMED = frozenset({"", "?", "*", "None", "none", "-1"})
+_MAX_EXPRESSION = 80
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -83,12 +84,9 @@ class Dimensions:
             self._unify(self._substitute(target), extent, f"dimension {name!r}")
 
     def _read_text(self, text: str) -> Dim:
-        try:
-            extent = parse_dim(text)
-            if isinstance(extent, Expr) and symbols(extent) <= self._symbols.keys():
-                return extent
-        except (ValueError, ZeroDivisionError, RecursionError, MemoryError):
-            pass
+        extent = _parse_expression(text)
+        if isinstance(extent, Expr) and symbols(extent) <= self._symbols.keys():
+            return extent
         return symbol(self._names.fresh(_make_identifier(text)))
 
     def _read_extents(self, name: str, proto: TensorShapeProto) -> Iterator[Dim]:
@@ -165,13 +163,22 @@ def _symbol_name(extent: Dim) -> str | None:
 
 
 def _read_given(given: int | str, where: str) -> Dim:
-    try:
-        extent = given if isinstance(given, int) else parse_dim(given)
-    except (ValueError, ZeroDivisionError, RecursionError, MemoryError) as error:
-        raise _misuse(BOUND_EXTENT, f"{where} cannot be {given!r}", "give a number, a name or an expression") from error
+    extent = given if isinstance(given, int) else _parse_expression(given)
+    if extent is None:
+        raise _misuse(BOUND_EXTENT, f"{where} cannot be {given!r}", "give a number, a name or an expression")
     if isinstance(extent, int) and extent < 0:
         raise _misuse(BOUND_EXTENT, f"{where} cannot be {extent}")
     return extent
+
+
+def _parse_expression(text: str) -> Dim | None:
+    # A product of sums has exponentially many terms: nobody writes a long one.
+    if len(text) > _MAX_EXPRESSION:
+        return None
+    try:
+        return parse_dim(text)
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def _misuse(code: str, problem: str, remedy: str = "") -> UsageError:

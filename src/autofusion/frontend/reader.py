@@ -11,13 +11,14 @@ from onnx import IR_VERSION as NEWEST_IR_VERSION
 from onnx import ModelProto
 
 from autofusion.frontend.dimensions import Dimensions
-from autofusion.frontend.faults import IR_VERSION, NO_OUTPUTS, OPSET, fault
+from autofusion.frontend.faults import IR_VERSION, NO_FILE, NO_OUTPUTS, OPSET, fault
 from autofusion.frontend.frames import Frame
 from autofusion.frontend.functions import Inliner
 from autofusion.frontend.graphs import GraphReader
 from autofusion.frontend.model import Model
 from autofusion.frontend.opsets import read_opsets
 from autofusion.frontend.storage import Storage, not_a_model
+from autofusion.frontend.texts import find_broken_text
 from autofusion.frontend.walk import all_names, defined_names, initializer_names, require_unique_names
 from autofusion.ir.scope import Names
 
@@ -42,11 +43,12 @@ def read_model(
         UsageError: `dims` or `shapes` name something unknown or contradict the model.
     """
     storage = Storage(path)
-    proto = _parse(storage)
     try:
-        return _read_proto(proto, storage, dims, shapes)
+        return _read_proto(_parse(storage), storage, dims, shapes)
     except UnicodeDecodeError as error:
-        raise not_a_model(path.name, "it holds text that is not UTF-8") from error
+        raise not_a_model(path.name, "it has a tensor of strings that are not UTF-8") from error
+    except OSError as error:
+        raise fault(NO_FILE, f"cannot read {str(path)!r}: {error.strerror}") from error
 
 
 def _parse(storage: Storage) -> ModelProto:
@@ -55,6 +57,9 @@ def _parse(storage: Storage) -> ModelProto:
         proto = ModelProto.FromString(structure)
     except DecodeError as error:
         raise not_a_model(storage.path.name, "it cannot be parsed") from error
+    broken = find_broken_text(proto)
+    if broken:
+        raise not_a_model(storage.path.name, f"its field {broken} is not UTF-8")
     if not proto.HasField("graph"):
         raise not_a_model(storage.path.name, "it holds no graph")
     if not OLDEST_IR_VERSION <= proto.ir_version <= NEWEST_IR_VERSION:

@@ -53,7 +53,7 @@ class Storage:
         if offset + length > self.path.stat().st_size:
             raise fault(CORRUPT_TENSOR, f"the bytes of tensor {tensor!r} lie outside the model file")
         place = np.empty(length, np.uint8)
-        rest = memoryview(place)
+        rest = place.data
         with _open_file(self.path) as file:
             file.seek(offset)
             # One call reads less than 2 GiB.
