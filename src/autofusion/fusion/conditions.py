@@ -201,9 +201,6 @@ def _comparison_reason(binding: Binding, clause: Comparison, left: object, right
         case "rank" | "shape":
             detail = f"{subject} is {left} for {value!r}, {wanted} was expected"
             return Reason(Code.KERNEL_LIMIT, (str(subject), str(left), wanted), detail, value=value)
-        case "op" if node is not None:
-            detail = f"{node.name} is a {left}, {wanted} was expected"
-            return Reason(Code.OPERATOR, (str(left), wanted), detail, node.name, value)
         case _:
             assert node is not None
             return attribute_reason(node, subject.property, left, wanted)

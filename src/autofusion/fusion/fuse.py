@@ -23,7 +23,7 @@ STAGE_NAMES = ("normalize", "fuse 1", "fuse 2")
 
 @dataclass(frozen=True)
 class Fusion:
-    """One rewrite: the fused `node`, what made it, the nodes it replaced.
+    """One rewrite, the `number`-th from 1: the fused `node`, what made it, the nodes it replaced.
 
     `stage` is 0 for a normal form; `members` are the nodes replaced in this step, `origin` the ONNX nodes
     behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node around it.
@@ -38,6 +38,7 @@ class Fusion:
     stage: int
     members: tuple[str, ...]
     origin: tuple[str, ...]
+    number: int
     inside: str | None = None
     graph: str = ""
 
@@ -79,6 +80,7 @@ class _Fuser:
 
     def __init__(self, switches: Switches) -> None:
         self._switches = switches
+        self._count = 0
         self._steps: list[Fusion] = []
         self._provisional: list[Fusion] = []
         self._misses: list[tuple[int, Miss]] = []
@@ -154,9 +156,10 @@ class _Fuser:
 
     def _is_spent(self) -> bool:
         limit = self._switches.controls.stop_after
-        return limit is not None and len(self._steps) >= limit
+        return limit is not None and self._count >= limit
 
     def _record(self, scope: Scope, candidate: Candidate, node: Node, is_provisional: bool) -> None:
+        self._count += 1
         step = Fusion(
             node=node.name,
             pattern=candidate.pattern.name,
@@ -167,6 +170,7 @@ class _Fuser:
             stage=candidate.pattern.stage,
             members=tuple(bound.node.name for bound in candidate.binding.members),
             origin=node.origin,
+            number=self._count,
             graph=scope.path,
         )
         self._steps.append(step)

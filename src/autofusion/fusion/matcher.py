@@ -32,6 +32,11 @@ class Failure:
     satisfied: int
 
     @property
+    def rank(self) -> tuple[int, int]:
+        """How far the attempt came."""
+        return self.satisfied, len(self.binding.nodes)
+
+    @property
     def needed(self) -> int:
         """How many statements the attempt would have bound."""
         required = (statement.name for statement in self.binding.form.required)
@@ -60,9 +65,9 @@ class Matcher:
 
     def fail(self, binding: Binding, statement: Statement, reason: Reason, satisfied: int | None = None) -> None:
         """Note that an attempt ended here; one that bound nothing is none."""
-        count = len(binding.nodes) if satisfied is None else satisfied
-        if count > (self.failure.satisfied if self.failure is not None else 0):
-            self.failure = Failure(binding, statement, reason, count)
+        found = Failure(binding, statement, reason, len(binding.nodes) if satisfied is None else satisfied)
+        if found.satisfied and (self.failure is None or found.rank > self.failure.rank):
+            self.failure = found
 
     def _match_node(self, statement: Statement, node: Node, binding: Binding) -> Iterator[Binding]:
         keys = keys_of(node)
@@ -221,12 +226,12 @@ def operator_reason(found: Node, keys: tuple[str, ...], context: str, value: str
     wanted = _spell_keys(keys)
     spelled = found.op if found.domain in ("", FUSED_DOMAIN) else f"{found.domain}::{found.op}"
     if found.opaque and found.op in keys:
-        detail = f"{context}, a {spelled} of opset {found.opset}, which has no canonical form"
+        detail = f"{context} ({spelled} of opset {found.opset}), which has no canonical form"
         return Reason(Code.OPSET, (str(found.opset),), detail, found.name, value)
     if found.opaque and found.domain:
         detail = f"{context}, the unknown operator {spelled}; expected {wanted}"
         return Reason(Code.UNKNOWN_OP, (spelled,), detail, found.name, value)
-    return Reason(Code.OPERATOR, (spelled, wanted), f"{context}, a {spelled}; expected {wanted}", found.name, value)
+    return Reason(Code.OPERATOR, (spelled, wanted), f"{context} ({spelled}), expected {wanted}", found.name, value)
 
 
 def _spell_keys(keys: tuple[str, ...]) -> str:

@@ -104,6 +104,10 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
         known = best.get((miss.graph, miss.anchor))
-        if known is None or (-miss.satisfied, miss.needed) < (-known.satisfied, known.needed):
+        if known is None or _rank(miss) > _rank(known):
             best[miss.graph, miss.anchor] = miss
     return list(best.values())
+
+
+def _rank(miss: Miss) -> tuple[int, int, int]:
+    return miss.satisfied, -miss.needed, len(miss.bound)

@@ -56,11 +56,11 @@ class Selection:
 
 
 def index_roots(patterns: Iterable[Pattern]) -> RootIndex:
-    """The statements of `patterns` that may end a match, by the key of their operators."""
+    """The statements of `patterns` that may end a match of two nodes or more, by the key of their operators."""
     index: dict[str, list[Entry]] = {}
     for pattern in patterns:
         for form in pattern.forms:
-            for root in form.roots:
+            for root in filter(form.feeds, form.roots):
                 for key in root.keys:
                     index.setdefault(key, []).append(Entry(pattern, form, root))
     return {key: tuple(entries) for key, entries in index.items()}
@@ -125,7 +125,7 @@ def _match_pattern(
             if candidate.members not in found and _is_legal(scope, candidate, matcher):
                 found[candidate.members] = candidate
     failures = [matcher.failure for matcher in matchers.values() if matcher.failure is not None]
-    return list(found.values()), max(failures, key=lambda failure: failure.satisfied, default=None)
+    return list(found.values()), max(failures, key=lambda failure: failure.rank, default=None)
 
 
 def _is_legal(scope: Scope, candidate: Candidate, matcher: Matcher) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
 from autofusion.patternlang.clauses import parse_clause, parse_subject
-from autofusion.patternlang.document import Document
+from autofusion.patternlang.document import Document, KeyPath
 from autofusion.patternlang.graphtext import parse_form
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Clause, Emission, Form, Pattern, Reference, Scalar, Subject, Template
@@ -105,9 +105,7 @@ class _HeaderReader:
     def _report(self, message: str, *path: str | int, advice: str = "") -> None:
         self.findings.append(Diagnostic("AF402", message, help=advice, span=self._document.span(*path)))
 
-    def _check_fields(
-        self, path: tuple[str | int, ...], table: Mapping[str, object], known: Mapping[str, type]
-    ) -> None:
+    def _check_fields(self, path: KeyPath, table: Mapping[str, object], known: Mapping[str, type]) -> None:
         for key, value in table.items():
             if key not in known:
                 self._report(f"unknown field {key!r}", *path, key, advice=f"known are {', '.join(known)}")
@@ -191,11 +189,14 @@ class _HeaderReader:
 
     def _strings(self, *path: str) -> list[Source]:
         """The strings of an array, which is at the top or in the table [emit]."""
-        table: object = self._document.data
-        for key in path:
-            table = cast(Mapping[str, object], table).get(key, []) if isinstance(table, Mapping) else []
+        *tables, last = path
+        table = self._document.data
+        for key in tables:
+            inner = table.get(key)
+            table = cast(dict[str, object], inner) if isinstance(inner, dict) else {}
+        found = table.get(last, [])
         sources: list[Source] = []
-        for place, item in enumerate(cast(list[object], table) if isinstance(table, list) else []):
+        for place, item in enumerate(cast(list[object], found) if isinstance(found, list) else []):
             if isinstance(item, str):
                 sources.append(self._document.item_source(place, item, *path))
             else:

@@ -108,7 +108,7 @@ def _check_correlation(form: Form) -> Iterator[Diagnostic]:
 def _conditional_terms(statement: Statement) -> set[str]:
     """What some alternatives of a statement read and others do not."""
     spelled = [{_spell_term(term) for term in call.arguments} - {""} for call in statement.calls]
-    return set.union(*spelled) - set.intersection(*spelled)
+    return {term for terms in spelled for term in terms if any(term not in other for other in spelled)}
 
 
 def _spell_term(term: Reference | Number | Wildcard) -> str:

@@ -42,13 +42,10 @@ def check_clauses(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diag
 def check_escape(pattern: Pattern) -> Iterator[Diagnostic]:
     """Escaping names are results of statements other than the root."""
     for reference in pattern.escape:
-        homes = [form.by_name[reference.name] for form in pattern.forms if reference.name in form.by_name]
-        if not homes:
+        if reference.name not in _statements(pattern):
             message = f"escape names {reference.name!r}, which is no statement"
             yield report_unknown("AF407", message, reference.name, _statements(pattern), reference.span)
-        elif all(
-            statement is form.root for form in pattern.forms for statement in homes if statement in form.statements
-        ):
+        elif all(form.by_name.get(reference.name) in (None, form.root) for form in pattern.forms):
             yield Diagnostic("AF407", f"the root {reference.name!r} leaves the match anyway", span=reference.span)
 
 

@@ -135,6 +135,10 @@ class Form:
             chain.append(self.by_name[below.name])
         return tuple(chain)
 
+    def feeds(self, statement: Statement) -> bool:
+        """True where `statement` reads the result of another one."""
+        return any(reference.name in self.by_name for call in statement.calls for reference in call.references)
+
     @cached_property
     def required(self) -> tuple[Statement, ...]:
         """The statements that every match binds, in the order of the text."""
@@ -172,8 +176,9 @@ class Form:
 
 
 def _names_in_all(calls: tuple[Call, ...]) -> list[str]:
-    common = set.intersection(*({ref.name for ref in call.references if not ref.optional} for call in calls))
-    return [ref.name for ref in calls[0].references if ref.name in common]
+    """The names that every call needs."""
+    needed = [{reference.name for reference in call.references if not reference.optional} for call in calls]
+    return [ref.name for ref in calls[0].references if all(ref.name in names for names in needed)]
 
 
 @dataclass(frozen=True)

@@ -48,10 +48,9 @@ def parse_template(source: Source, names: Collection[str]) -> Template:
 
 def _append_literal(parts: list[Part], source: Source, start: int, end: int) -> None:
     text = source.text[start:end]
-    if "{" in text or "}" in text:
-        raise syntax_error(
-            "a brace without its partner", source.span(start + min(map(text.find, re.findall("[{}]", text))))
-        )
+    stray = re.search(r"[{}]", text)
+    if stray is not None:
+        raise syntax_error("a brace without its partner", source.span(start + stray.start()))
     if text:
         parts.append(Part("", text, "", is_spelled=False))
 
