@@ -244,15 +244,28 @@ def test_settings_that_kernels_do_not_know(make_session: MakeSession, backend: s
         session.run({"x": zeros(3)})
 
 
-def test_an_alias_longer_than_its_buffer(make_session: MakeSession) -> None:
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_an_alias_longer_than_its_buffer(make_session: MakeSession, backend: str) -> None:
     buffers = [
         Buffer("x", "float", ("n",), "input"),
         Buffer("v", "float", ("n + 1",), alias="x"),
         Buffer("y", "float", ("n + 1",), "output"),
     ]
-    session = make_session("native", buffers, [Step("unary", "y", "Neg", ("v",), ("y",), NEGATE)], symbols=["n"])
-    with pytest.raises(ArtifactError, match=r"AF514.*buffer 'v' has more bytes than 'x'"):
+    session = make_session(backend, buffers, [Step("unary", "y", "Neg", ("v",), ("y",), NEGATE)], symbols=["n"])
+    with pytest.raises(ArtifactError, match=r"AF514.*buffer 'v' has .*'x', whose bytes it shares"):
         session.run({"x": zeros(3)})
+
+
+def test_a_constant_shorter_than_its_shape(make_session: MakeSession) -> None:
+    buffers = [
+        Buffer("x", "float", ("n",), "input"),
+        Buffer("k", "float", (4,), "constant"),
+        Buffer("y", "float", ("n",), "output"),
+    ]
+    steps = [Step("host", "y", "Add", ("x", "k"), ("y",), {"op": "Add", "domain": "", "opset": 14, "attributes": {}})]
+    session = make_session("native", buffers, steps, {"k": zeros(3)}, symbols=["n"])
+    with pytest.raises(ArtifactError, match=r"AF514.*constant 'k' has 12 bytes, which its shape does not fill"):
+        session.run({"x": zeros(1)})
 
 
 def test_number_of_threads_follows_the_affinity(make_plan: MakePlan, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.plan import Buffer, Plan
 from autofusion.plan.dtypes import STRING
 from autofusion.plan.memory import plan_memory
+from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.records import KERNEL_CODES, Place, Space
 from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims
@@ -78,6 +77,7 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
         if buffer.role in ("input", "output") and buffer.alias is None and not is_held(buffer)
     )
     places = _find_places(plan, extents, memory.offsets, slots)
+    _check_arrays(plan, extents, places)
     scratch_place = Place(Space.ARENA, memory.scratch, scratch)
     return Binding(
         dims=dict(dims),
@@ -123,12 +123,14 @@ def _find_places(
         else:
             continue
         if root is not buffer and extents[name] > place.bytes:
-            raise ArtifactError(
-                Diagnostic(
-                    "AF514",
-                    f"the plan is damaged: buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares",
-                    help="compile the model again",
-                )
-            )
+            raise damaged_plan(f"buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares")
         places[name] = place
     return places
+
+
+def _check_arrays(plan: Plan, extents: Mapping[str, int], places: Mapping[str, Place]) -> None:
+    """Raise ArtifactError where an array that Python reads is longer than its constant, which is not packed then."""
+    read = {name for step in plan.steps if step.kernel == "host" for name in step.inputs} | set(plan.outputs)
+    for name in read & places.keys():
+        if extents[name] > places[name].bytes:
+            raise damaged_plan(f"constant {name!r} has {places[name].bytes} bytes, which its shape does not fill")

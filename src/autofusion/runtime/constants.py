@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.plan import Plan
 from autofusion.plan.dtypes import STRING, decode_strings, storage_type
+from autofusion.runtime.damage import damaged_plan
 
 
 def read_constant(plan: Plan, weights: np.ndarray, name: str) -> np.ndarray | None:
@@ -27,8 +26,7 @@ def read_constant(plan: Plan, weights: np.ndarray, name: str) -> np.ndarray | No
     try:
         return decode_strings(data.tobytes(), tensor.shape)
     except (ValueError, RecursionError) as error:
-        text = f"the plan is damaged: constant {name!r} holds no strings: {error}"
-        raise ArtifactError(Diagnostic("AF514", text, help="compile the model again")) from error
+        raise damaged_plan(f"constant {name!r} holds no strings: {error}") from error
 
 
 def read_strings(plan: Plan, weights: np.ndarray) -> dict[str, np.ndarray]:

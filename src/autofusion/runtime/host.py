@@ -13,6 +13,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, AutofusionError
 from autofusion.plan import Plan, Setting, Size, Step, evaluate_size
 from autofusion.plan.attributes import decode_attribute
+from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.shapes import Shape, show_shape
 from autofusion.runtime.views import array_type
 
@@ -80,8 +81,7 @@ def _make_node(step: Step) -> Node:
         written = cast(Mapping[str, Setting], _expect(dict, settings["attributes"]))
         attributes = {name: decode_attribute(value) for name, value in written.items()}
     except (KeyError, TypeError, ValueError) as error:
-        text = f"the plan is damaged: host step {step.node!r} has impossible settings: {error}"
-        raise ArtifactError(Diagnostic("AF514", text, help="compile the model again")) from error
+        raise damaged_plan(f"host step {step.node!r} has impossible settings: {error}") from error
     row = find_operator(op, domain)
     opaque = row is not None and row.version != opset
     return Node(step.node, op, step.inputs, step.outputs, attributes, domain, opset, opaque, step.origin)

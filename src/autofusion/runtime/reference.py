@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import Plan, Step
 from autofusion.runtime.constants import read_constant
+from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.host import check_result, compute_extents, prepare_host_steps
 from autofusion.runtime.shapes import Shape, bind_shapes
 from autofusion.runtime.views import present, store
@@ -103,13 +105,17 @@ class ReferenceExecutor:
 
     def _read(self, name: str, values: Mapping[str, np.ndarray], shapes: Mapping[str, Shape]) -> np.ndarray:
         array = values[self._root(name)]
-        return array.reshape(shapes[name]) if self._plan.buffers[name].alias else array
+        if self._plan.buffers[name].alias is None:
+            return array
+        if array.size != prod(shapes[name]):
+            raise damaged_plan(f"buffer {name!r} has not the elements of {self._root(name)!r}, whose bytes it shares")
+        return array.reshape(shapes[name])
 
     def _show(self, written: str, array: np.ndarray, shapes: Mapping[str, Shape], watch: Watch) -> None:
         root = self._root(written)
         for name, buffer in self._plan.buffers.items():
             if (buffer.alias or name) == root:
-                watch(name, array.reshape(shapes[name]).copy() if name in shapes else array.copy())
+                watch(name, self._read(name, {root: array}, shapes).copy())
 
     def _collect(
         self,
