@@ -22,7 +22,7 @@ def canonicalize(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     missing, unknown or impossible attribute.
     """
     schema = schema_of(node.op, node.domain, version)
-    if schema is None or schema.deprecated:
+    if schema is None:
         return (replace(node, opaque=True, opset=version),)
     _check_arity(node, schema)
     filled = _fill_attributes(node, schema)

@@ -141,10 +141,10 @@ def _evaluate_identity(node: Node, operands: Sequence[np.ndarray | None]) -> Seq
 
 
 def _convert_dropout(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Opset 7 to 11 mean inference; before opset 10 the mask had the type of the data."""
+    """Opset 7 to 11 mean inference; what the mask holds then was not said."""
     if version >= 12:
         return [trim_inputs(node)]
-    if version < 7 or (version < 10 and any(node.outputs[1:])):
+    if version < 7 or any(node.outputs[1:]):
         return keep_opaque(node)
     return [attribute_to_input(node, "ratio", 1, scope, np.float32)]
 
