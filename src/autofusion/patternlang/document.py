@@ -75,7 +75,9 @@ def read_document(text: str, path: str) -> Document:
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         place = _DECODE_PLACE.search(message)
-        span = Span(path, *map(int, place.groups())) if place is not None and place[1] else Span(path)
+        lines = text.split("\n")
+        end = (len(lines), len(lines[-1]) + 1)
+        span = Span(path, *(map(int, place.groups()) if place is not None and place[1] else end))
         clean = _DECODE_PLACE.sub("", message)
         raise PatternError(Diagnostic("AF401", f"no valid TOML: {clean[:1].lower()}{clean[1:]}", span=span)) from error
     return Document(path, text, data, dict(_find_keys(text)))
