@@ -89,7 +89,7 @@ def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Gra
         return Switches(controls, frozenset())
     fused = enumerate_names(known)
     names = {name for pattern in known for name in (pattern.name, *fused[pattern.name])}
-    ops = _operator_types(graph) | {call.op for pattern in known for call in _calls(pattern)}
+    ops = _operator_types(graph) | {call.op for pattern in known for call in _calls(pattern) if not call.is_pattern}
     for table, allowed in ((controls.disabled, names), (whitelist, names), (controls.no_fusion_ops, set[str]())):
         for name, by in table.items():
             _check_name(name, by, allowed, ops)
@@ -108,12 +108,15 @@ def _means(name: str, candidate: Candidate) -> bool:
 
 
 def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
+    """Raise UsageError unless `name` is one of the pattern `names`, one of `ops`, or an ONNX operator."""
     if name in names or name in ops or schema_of(name.rpartition("::")[2]) is not None:
         return
-    every = {*names, *ops, *(op for domain, op in operators() if not domain)}
-    close = difflib.get_close_matches(name, sorted(every), n=3)
+    every = sorted({*names, *ops, *(op for domain, op in operators() if not domain)})
+    same = [known for known in every if known.casefold() == name.casefold()]
+    close = same or difflib.get_close_matches(name, every, n=3)
     advice = f"did you mean {', '.join(close)}?" if close else "`autofusion patterns list` shows the names"
-    raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is no operator and no pattern", help=advice))
+    what = "no operator and no pattern" if names else "no operator"
+    raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
 
 
 def _operator_types(graph: Graph) -> set[str]:
