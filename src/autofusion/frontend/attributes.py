@@ -14,6 +14,18 @@ from autofusion.frontend.storage import Storage
 from autofusion.frontend.tensors import read_sparse, read_tensor
 from autofusion.ir import Attribute, Graph
 
+_KIND = onnx.defs.OpSchema.AttrType
+_KINDS = {
+    _KIND.FLOAT: AttributeProto.FLOAT,
+    _KIND.INT: AttributeProto.INT,
+    _KIND.STRING: AttributeProto.STRING,
+    _KIND.TENSOR: AttributeProto.TENSOR,
+    _KIND.GRAPH: AttributeProto.GRAPH,
+    _KIND.FLOATS: AttributeProto.FLOATS,
+    _KIND.INTS: AttributeProto.INTS,
+    _KIND.STRINGS: AttributeProto.STRINGS,
+}
+
 ReadGraph = Callable[[GraphProto, Frame, str], Graph]
 """Reads a control-flow graph in a frame; the text says whose it is."""
 
@@ -87,8 +99,7 @@ def _kinds_of(op: str, domain: str, version: int) -> Mapping[str, int]:
         schema = onnx.defs.get_schema(op, version, domain)
     except onnx.defs.SchemaError:
         return {}
-    value_of = AttributeProto.AttributeType.Value
-    return {name: value_of(attribute.type.name) for name, attribute in schema.attributes.items()}
+    return {name: _KINDS[attribute.type] for name, attribute in schema.attributes.items() if attribute.type in _KINDS}
 
 
 def _spell(kind: int | None) -> str:

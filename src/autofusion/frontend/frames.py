@@ -19,7 +19,7 @@ class Frame:
     `names` holds every value that is visible, by the name that the file gives it, "" for an
     operand that the call left out.  `opsets` are the versions that nodes are written in.
     `attributes` are the values of the function's attributes, each with the frame it was written in.
-    `label` precedes node names and `stem` value names; `calls` are the functions being expanded.
+    In a call of a function `label` precedes node names and `stem` value names; elsewhere both are "".
     """
 
     names: MutableMapping[str, str]
@@ -29,7 +29,6 @@ class Frame:
     )
     label: str = ""
     stem: str = ""
-    calls: tuple[FunctionKey, ...] = ()
 
     def nest(self) -> Frame:
         """The frame of a control-flow graph: what it defines itself does not show outside."""

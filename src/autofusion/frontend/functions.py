@@ -25,7 +25,7 @@ from autofusion.frontend.walk import defined_names
 from autofusion.ir.scope import Names
 
 MAX_NODES = 1_000_000
-"""More nodes than this come of no exporter; functions that double in every call reach it soon."""
+"""More nodes than this come of no exporter, but soon of functions that call each other twice."""
 
 _MAX_DEPTH = 100
 
@@ -35,7 +35,7 @@ class Inliner:
 
     def __init__(self, functions: Iterable[FunctionProto], names: Names) -> None:
         self._names = names
-        self._count = 0
+        self._sizes: dict[FunctionKey, int] = {}
         self._functions: dict[FunctionKey, FunctionProto] = {}
         for function in functions:
             key = (normalize_domain(function.domain), function.name, function.overload)
@@ -43,10 +43,15 @@ class Inliner:
                 raise fault(NAME_TWICE, f"local function {_describe(key)} is defined twice")
             self._functions[key] = function
 
+    def check_size(self, graph: GraphProto) -> None:
+        """Raise ModelError where expansion of all calls would not end, or give too many nodes."""
+        if self._count_nodes(graph.node, ()) > MAX_NODES:
+            raise fault(TOO_LARGE, f"local functions expand graph {graph.name!r} to more than {MAX_NODES} nodes")
+
     def expand(self, nodes: Iterable[NodeProto], frame: Frame) -> Iterator[RawNode]:
         """`nodes` without calls of local functions, in file order; raises ModelError where a value is undefined."""
         for index, proto in enumerate(nodes):
-            own_name = proto.name or (f"{proto.op_type}_{index}" if frame.calls else "")
+            own_name = proto.name or (f"{proto.op_type}_{index}" if frame.stem else "")
             name = f"{frame.label}{own_name}" if own_name else ""
             label = name or next(iter(proto.output), proto.op_type)
             inputs = tuple(_find_value(value, frame, f"node {label!r} ({proto.op_type})") for value in proto.input)
@@ -65,7 +70,6 @@ class Inliner:
 
     def _inline(self, key: FunctionKey, call: RawNode) -> Iterator[RawNode]:
         function = self._functions[key]
-        self._guard(key, call.frame, len(function.node))
         given = f"node {call.label!r} gives local function {_describe(key)}"
         if len(call.inputs) > len(function.input) or len(call.outputs) > len(function.output):
             taken = f"{len(function.input)} inputs and {len(function.output)} outputs"
@@ -81,21 +85,28 @@ class Inliner:
             _bind_attributes(function, call),
             f"{call.name or stem}/",
             stem,
-            (*call.frame.calls, key),
         )
         yield from self.expand(function.node, frame)
         for formal in passed:
             if results.get(formal) and names[formal]:
                 yield RawNode(NodeProto(op_type="Identity"), frame, "", (names[formal],), (results[formal],))
 
-    def _guard(self, key: FunctionKey, frame: Frame, size: int) -> None:
-        if key in frame.calls:
+    def _count_nodes(self, nodes: Iterable[NodeProto], calls: tuple[FunctionKey, ...]) -> int:
+        total = 0
+        for node in nodes:
+            key = (normalize_domain(node.domain), node.op_type, node.overload)
+            total += self._count_function(key, calls) if key in self._functions else 1
+            total += sum(self._count_nodes(attribute.g.node, calls) for attribute in node.attribute)
+        return total
+
+    def _count_function(self, key: FunctionKey, calls: tuple[FunctionKey, ...]) -> int:
+        if key in calls:
             raise fault(RECURSION, f"local function {_describe(key)} calls itself", "ONNX functions may not recurse")
-        if len(frame.calls) == _MAX_DEPTH:
+        if len(calls) == _MAX_DEPTH:
             raise fault(RECURSION, f"local function {_describe(key)} is called through more than {_MAX_DEPTH} others")
-        self._count += size
-        if self._count > MAX_NODES:
-            raise fault(TOO_LARGE, f"local functions expand to more than {MAX_NODES} nodes at {_describe(key)}")
+        if key not in self._sizes:
+            self._sizes[key] = self._count_nodes(self._functions[key].node, (*calls, key))
+        return self._sizes[key]
 
     def _name_values(self, key: FunctionKey, names: dict[str, str], results: Mapping[str, str], stem: str) -> None:
         """Add the results of the function's nodes to `names`."""

@@ -88,7 +88,9 @@ def _read_proto(
     dimensions.bind_shapes(shapes)
     dimensions.bind_symbols(dims)
     names = Names(all_names(proto.graph))
-    reader = GraphReader(storage, Inliner(proto.functions, names), dimensions, names)
+    inliner = Inliner(proto.functions, names)
+    inliner.check_size(proto.graph)
+    reader = GraphReader(storage, inliner, dimensions, names)
     frame = Frame({name: name for name in defined_names(proto.graph)}, opsets)
     graph = reader.read_main(proto.graph, frame, inputs)
     return Model(
