@@ -123,20 +123,24 @@ def test_steps(plan: Plan, index: int, changes: dict[str, Any], reason: str) -> 
     ("values", "reason"),
     [
         (None, "has no values"),
-        ([1.5], "no extent"),
-        ([True], "no extent"),
-        (["seq"], "'seq', which is no symbol"),
-        (["import os"], "no size"),
+        ([1, 1.5], "no extent"),
+        ([1, True], "no extent"),
+        ([1, "seq"], "'seq', which is no symbol"),
+        ([1, "import os"], "no size"),
+        (["batch"], "has 1 values for int64 of shape"),
+        (["batch", 1, 2], "has 3 values for int64 of shape"),
     ],
 )
 def test_extents(plan: Plan, values: Any, reason: str) -> None:
-    shape = Buffer("shape", "int64", (1,))
+    shape = Buffer("shape", "int64", (2,))
     step = Step("extents", "shape", "Shape", (), ("shape",), {"values": values})
     changed = with_buffer(replace(plan, steps=(step, *plan.steps)), shape)
     with pytest.raises(ValueError, match=reason):
         check_plan(changed, 79)
-    fine = replace(step, attributes={"values": ["batch - 4", -1]})
-    check_plan(replace(changed, steps=(fine, *plan.steps)), 79)
+    fine = replace(changed, steps=(replace(step, attributes={"values": ["batch - 4", -1]}), *plan.steps))
+    check_plan(fine, 79)
+    with pytest.raises(ValueError, match="has 2 values for float"):
+        check_plan(with_buffer(fine, Buffer("shape", "float", (2,))), 79)
 
 
 @pytest.mark.parametrize(

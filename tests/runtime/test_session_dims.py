@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from autofusion.errors import ArtifactError, InputError
-from autofusion.plan import Buffer, Plan, Size
+from autofusion.plan import Buffer, Plan, Size, Step
 from autofusion.runtime.dims import check_symbols, read_dims
+from autofusion.runtime.host import compute_extents
 
 Shapes = dict[str, tuple[Size, ...]]
 
@@ -81,3 +82,21 @@ def test_a_symbol_that_nothing_needs_is_left_alone() -> None:
     plan = Plan("native", ("x",), (), ("n", "m"), {"x": Buffer("x", "float", ("n",), "input")}, (), ())
     check_symbols(plan)
     assert read_dims(plan, {"x": np.zeros(3).shape}) == {"n": 3}
+
+
+def test_a_symbol_that_only_a_tensor_of_extents_needs() -> None:
+    buffers = {"x": Buffer("x", "float", ("n",), "input"), "y": Buffer("y", "int64", (1,), "output")}
+    step = Step("extents", "y", "Shape", (), ("y",), {"values": ["m"]})
+    with pytest.raises(ArtifactError, match=r"AF518.*'m'"):
+        check_symbols(Plan("native", ("x",), ("y",), ("n", "m"), buffers, (), (step,)))
+
+
+@pytest.mark.parametrize("value", ["8//n", "n + 9223372036854775807"])
+def test_elements_of_a_tensor_of_extents_that_are_none(value: str) -> None:
+    step = Step("extents", "y", "Shape", (), ("y",), {"values": [value]})
+    for n in (0, 1):
+        if (n == 0) == ("//" in value):
+            with pytest.raises(InputError, match=f"AF533: the model cannot run with n={n}: value 'y'"):
+                compute_extents(step, {"n": n}, "int64", (1,))
+        else:
+            assert compute_extents(step, {"n": n}, "int64", (1,)).shape == (1,)

@@ -16,9 +16,10 @@ _MAX_SIZE_TEXT = 4096
 def check_plan(plan: Plan, weight_bytes: int) -> None:
     """Raise ValueError, naming the buffer or step, unless `plan` hangs together over weights of `weight_bytes`.
 
-    Names are defined, and before they are used; every buffer is written once; an alias names a buffer
-    that is none; outputs are not in memory that later steps use; constants lie inside the weights; kernels, their operands and attributes are those of the kernel
-    table; every extent is a number or an expression over the plan's symbols.
+    Names are defined, and before they are used; every buffer is written once; an alias names a
+    buffer that is none; outputs are not in memory that later steps use; constants lie inside the
+    weights; kernels, their operands and attributes are those of the kernel table; every extent is a
+    number or an expression over the plan's symbols.
     """
     known_sizes: set[str] = set()
     symbols = frozenset(plan.symbols)
@@ -116,13 +117,15 @@ def _check_step(step: Step, plan: Plan, symbols: frozenset[str], known: set[str]
     if any(plan.buffers[name].shape is None for name in (*step.inputs, *step.outputs) if name):
         raise ValueError(f"{place} works on a buffer whose shape only a run can tell")
     if step.kernel == "extents":
-        _check_extents(step, place, symbols, known)
+        _check_extents(step, place, plan.buffers[step.outputs[0]], symbols, known)
 
 
-def _check_extents(step: Step, place: str, symbols: frozenset[str], known: set[str]) -> None:
+def _check_extents(step: Step, place: str, result: Buffer, symbols: frozenset[str], known: set[str]) -> None:
     values = step.attributes.get("values")
     if not isinstance(values, list):
         raise ValueError(f"{place} has no values")
+    if result.dtype not in ("int64", "int32") or result.shape not in ((len(values),), () if len(values) == 1 else None):
+        raise ValueError(f"{place} has {len(values)} values for {result.dtype} of shape {result.shape}")
     for value in values:
         if type(value) is not int and not isinstance(value, str):
             raise ValueError(f"{place} has a value that is no extent")

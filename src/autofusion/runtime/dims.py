@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from typing import cast
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, InputError
@@ -15,13 +16,12 @@ _SAMPLE = 1009
 
 
 def check_symbols(plan: Plan) -> None:
-    """Raise ArtifactError (AF518) unless the inputs tell the extent of every symbol that a buffer depends on."""
+    """Raise ArtifactError (AF518) unless the inputs tell the extent of every symbol that a run depends on."""
     declared = [size for name in plan.inputs for size in plan.buffers[name].shape or ()]
     known: dict[str, int] = {}
     while found := {name for size in declared if (name := _last_unknown(size, known)) and _factor(size, name, known)}:
         known |= dict.fromkeys(found, _SAMPLE)
-    needed = {size for buffer in plan.buffers.values() for size in buffer.shape or () if isinstance(size, str)}
-    unknown = frozenset[str]().union(*(size_symbols(size) for size in needed)) - known.keys()
+    unknown = frozenset[str]().union(*(size_symbols(size) for size in _list_sizes(plan))) - known.keys()
     if unknown:
         raise ArtifactError(
             Diagnostic(
@@ -30,6 +30,15 @@ def check_symbols(plan: Plan) -> None:
                 help="give that extent a number when the model is compiled",
             )
         )
+
+
+def _list_sizes(plan: Plan) -> set[Size]:
+    """Every expression that a run evaluates."""
+    sizes = {size for buffer in plan.buffers.values() for size in buffer.shape or () if isinstance(size, str)}
+    for step in plan.steps:
+        if step.kernel == "extents":
+            sizes |= {size for size in cast(list[Size], step.attributes["values"]) if isinstance(size, str)}
+    return sizes
 
 
 def read_dims(plan: Plan, shapes: Mapping[str, Shape]) -> dict[str, int]:

@@ -14,7 +14,7 @@ from autofusion.errors import ArtifactError, AutofusionError
 from autofusion.plan import Plan, Setting, Size, Step, evaluate_size
 from autofusion.plan.attributes import decode_attribute
 from autofusion.runtime.damage import damaged_plan
-from autofusion.runtime.shapes import Shape, show_shape
+from autofusion.runtime.shapes import Shape, refuse_dims, show_shape
 from autofusion.runtime.views import array_type
 
 if TYPE_CHECKING:
@@ -45,9 +45,15 @@ def prepare_host_steps(plan: Plan) -> dict[int, HostStep]:
 
 
 def compute_extents(step: Step, dims: Mapping[str, int], dtype: str, shape: Shape) -> np.ndarray:
-    """The tensor of an `extents` step: the size expressions `values` under `dims`."""
+    """The tensor of an `extents` step: the size expressions `values` under `dims`.
+
+    Raises InputError (AF533) where one divides by zero or does not fit the type.
+    """
     values = cast(Sequence[Size], step.attributes["values"])
-    return np.array([evaluate_size(size, dims) for size in values], array_type(dtype)).reshape(shape)
+    try:
+        return np.array([evaluate_size(size, dims) for size in values], array_type(dtype)).reshape(shape)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise refuse_dims(step.outputs[0], shape, dims, f"and an element that is none: {error}") from error
 
 
 def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Shape | None) -> None:
