@@ -286,11 +286,12 @@ static int check_binary(const checker *c) {
 
 static int check_relayout(const checker *c) {
     const af_relayout *r = &c->step->relayout;
-    if (!within(c->step->ints, 9, 0, ELEMENT_LIMIT)) return refuse(c, "an extent is out of range");
-    const int64_t *extents = c->step->ints;
-    if (!is_countable(extents, 3)) return refuse(c, "it has too many elements");
-    return check_operand(c, AF_RESULT, span_axes(extents, &r->y_batch, 3, 1)) ||
-           check_operand(c, AF_X, span_axes(extents, &r->x_batch, 3, 1)) || check_absent(c, AF_X + 1) ||
+    if (!within(c->step->ints, 3 * AF_RELAYOUT_AXES, 0, ELEMENT_LIMIT)) return refuse(c, "an extent is out of range");
+    if (!is_countable(r->extents, AF_RELAYOUT_AXES)) return refuse(c, "it has too many elements");
+    for (int axis = 0; axis < AF_RELAYOUT_AXES; axis++)
+        if (r->extents[axis] > 1 && r->y_strides[axis] == 0) return refuse(c, "its result is written more than once");
+    return check_operand(c, AF_RESULT, span_axes(r->extents, r->y_strides, AF_RELAYOUT_AXES, 1)) ||
+           check_operand(c, AF_X, span_axes(r->extents, r->x_strides, AF_RELAYOUT_AXES, 1)) || check_absent(c, AF_X + 1) ||
            check_overlap(c, 0);
 }
 

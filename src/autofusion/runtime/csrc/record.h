@@ -102,9 +102,11 @@ typedef struct af_binary {
     int64_t operator, activation;
 } af_binary;
 
+/* Axes of a relayout: all spatial axes of an image count as one. */
+enum { AF_IMAGE, AF_CHANNEL, AF_PIXEL, AF_RELAYOUT_AXES };
+
 typedef struct af_relayout {
-    int64_t batch, channels, pixels;
-    int64_t x_batch, x_channel, x_pixel, y_batch, y_channel, y_pixel;
+    int64_t extents[AF_RELAYOUT_AXES], x_strides[AF_RELAYOUT_AXES], y_strides[AF_RELAYOUT_AXES];
 } af_relayout;
 
 typedef struct af_operand {

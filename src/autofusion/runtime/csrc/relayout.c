@@ -5,27 +5,30 @@
 enum { SQUARE = 32 };
 
 static void move_square(const af_relayout *r, const float *x, float *y, af_range pixels, af_range channels) {
-    if (r->y_channel == 1) {
+    int64_t x_channel = r->x_strides[AF_CHANNEL], x_pixel = r->x_strides[AF_PIXEL];
+    int64_t y_channel = r->y_strides[AF_CHANNEL], y_pixel = r->y_strides[AF_PIXEL];
+    if (y_channel == 1) {
         for (int64_t pixel = pixels.first; pixel < pixels.last; pixel++)
             for (int64_t channel = channels.first; channel < channels.last; channel++)
-                y[pixel * r->y_pixel + channel] = x[pixel * r->x_pixel + channel * r->x_channel];
+                y[pixel * y_pixel + channel] = x[pixel * x_pixel + channel * x_channel];
         return;
     }
     for (int64_t channel = channels.first; channel < channels.last; channel++)
         for (int64_t pixel = pixels.first; pixel < pixels.last; pixel++)
-            y[pixel * r->y_pixel + channel * r->y_channel] = x[pixel * r->x_pixel + channel * r->x_channel];
+            y[pixel * y_pixel + channel * y_channel] = x[pixel * x_pixel + channel * x_channel];
 }
 
 void af_run_relayout(const af_call *call, int64_t part, int64_t parts) {
     const af_relayout *r = &call->step->relayout;
-    af_range pixels = share(r->pixels, SQUARE, part, parts);
-    for (int64_t image = 0; image < r->batch; image++) {
-        const float *x = call->operands[AF_X] + image * r->x_batch;
-        float *y = call->operands[AF_RESULT] + image * r->y_batch;
+    int64_t channel_count = r->extents[AF_CHANNEL];
+    af_range pixels = share(r->extents[AF_PIXEL], SQUARE, part, parts);
+    for (int64_t image = 0; image < r->extents[AF_IMAGE]; image++) {
+        const float *x = call->operands[AF_X] + image * r->x_strides[AF_IMAGE];
+        float *y = call->operands[AF_RESULT] + image * r->y_strides[AF_IMAGE];
         for (int64_t pixel = pixels.first; pixel < pixels.last; pixel += SQUARE) {
-            for (int64_t channel = 0; channel < r->channels; channel += SQUARE) {
+            for (int64_t channel = 0; channel < channel_count; channel += SQUARE) {
                 af_range square_pixels = {pixel, smaller(pixel + SQUARE, pixels.last)};
-                af_range square_channels = {channel, smaller(channel + SQUARE, r->channels)};
+                af_range square_channels = {channel, smaller(channel + SQUARE, channel_count)};
                 move_square(r, x, y, square_pixels, square_channels);
             }
         }

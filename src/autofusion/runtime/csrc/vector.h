@@ -33,18 +33,39 @@ AF_INLINE void store(float *to, vf x) { *(vf_memory *)to = x; }
 
 AF_INLINE vf splat(float x) { return x - (vf){0}; }
 
-/* The first `count` lanes, the others 0. */
+/* load_some: the first `count` lanes, the others 0; store_some: those lanes alone.  No other memory is touched. */
+#if AF_WIDTH == 16
 AF_INLINE vf load_some(const float *from, int64_t count) {
-    float lanes[AF_WIDTH] = {0};
-    for (int64_t i = 0; i < count; i++) lanes[i] = from[i];
-    return load(lanes);
+    return (vf)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), from);
 }
-
 AF_INLINE void store_some(float *to, vf x, int64_t count) {
-    float lanes[AF_WIDTH];
-    store(lanes, x);
-    for (int64_t i = 0; i < count; i++) to[i] = lanes[i];
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), (__m512)x);
 }
+#elif AF_WIDTH == 8
+AF_INLINE __m256i first_lanes(int64_t count) {
+    const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+    return (__m256i)(lanes < (int32_t)count);
+}
+AF_INLINE vf load_some(const float *from, int64_t count) { return (vf)_mm256_maskload_ps(from, first_lanes(count)); }
+AF_INLINE void store_some(float *to, vf x, int64_t count) {
+    _mm256_maskstore_ps(to, first_lanes(count), (__m256)x);
+}
+#else
+AF_INLINE vf load_some(const float *from, int64_t count) {
+    vf x = {0};
+    if (count > 0) x[0] = from[0];
+    if (count > 1) x[1] = from[1];
+    if (count > 2) x[2] = from[2];
+    if (count > 3) x[3] = from[3];
+    return x;
+}
+AF_INLINE void store_some(float *to, vf x, int64_t count) {
+    if (count > 0) to[0] = x[0];
+    if (count > 1) to[1] = x[1];
+    if (count > 2) to[2] = x[2];
+    if (count > 3) to[3] = x[3];
+}
+#endif
 
 /* x where the mask is -1, y where it is 0. */
 AF_INLINE vf pick(vi mask, vf x, vf y) { return (vf)((mask & (vi)x) | (~mask & (vi)y)); }

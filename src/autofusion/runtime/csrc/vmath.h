@@ -47,8 +47,9 @@ AF_INLINE vf vexpm1(vf x) {
 
 /* log(x) = e ln 2 + log(m), sqrt(1/2) <= m < sqrt(2), by the series of atanh((m - 1) / (m + 1)). */
 AF_INLINE vf vlog(vf x) {
-    vi tiny = x < 1.17549435e-38f;
-    vf scaled = pick(tiny, x * 8388608.0f, x);
+    vf a = absolute(x);
+    vi tiny = a < 1.17549435e-38f;
+    vf scaled = pick(tiny, a * 8388608.0f, a);
     vi bits = (vi)scaled - 0x3f3504f3;
     vf exponent = __builtin_convertvector((bits >> 23) - (tiny & 23), vf);
     vf m = (vf)((bits & 0x007fffff) + 0x3f3504f3);

@@ -1,0 +1,201 @@
+"""Validation of records: what does not fit its operands never runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autofusion.errors import ArtifactError
+from autofusion.runtime.native import Context, Native, load_library
+from autofusion.runtime.records import KERNEL_CODES, RECORD, Space
+from runtime.cases import CASES, draw
+from runtime.steps import GUARD, PLAIN_EPILOGUE, UNWRITTEN, Bench, Case, aligned
+
+
+@pytest.fixture(scope="module")
+def native() -> Native:
+    return load_library()
+
+
+def refusal(native: Native, context: Context) -> str:
+    with pytest.raises(ArtifactError) as caught:
+        native.check(context)
+    assert caught.value.diagnostic.code == "AF525"
+    return caught.value.diagnostic.message
+
+
+def test_every_native_kernel_is_covered() -> None:
+    assert set(KERNEL_CODES) == {case.kernel for case in CASES.values()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_that_are_too_small_are_refused(native: Native, name: str) -> None:
+    present = [index for index, array in enumerate(CASES[name].operands) if array is not None]
+    for place in [0, *(index + 1 for index in present)]:
+        bench = Bench(CASES[name])
+        # What lies between the last pixel and the next may be missing.
+        bench.records["operands"]["bytes"][0, place] -= 16
+        assert "bytes" in refusal(native, bench.context())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operands_outside_their_space_are_refused(native: Native, name: str) -> None:
+    for place in range(1 + len(CASES[name].operands)):
+        for field, value in [
+            *(("offset", number) for number in (4, -4, 1 << 62)),
+            *(("bytes", number) for number in (-4, 1 << 62)),
+            *(("slot", number) for number in (-1, 99)),
+            *(("space", number) for number in (-1, 4)),
+        ]:
+            bench = Bench(CASES[name])
+            if field == "slot" and bench.records["operands"]["space"][0, place] != Space.BINDING:
+                continue
+            bench.records["operands"][field][0, place] = value
+            refusal(native, bench.context())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_in_memory_that_is_only_read_are_refused(native: Native, name: str) -> None:
+    bench = Bench(CASES[name])
+    bench.bindings[-1].flags.writeable = False
+    assert "only read" in refusal(native, bench.context())
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].kernel in ("conv", "matmul")])
+def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
+    bench = Bench(CASES[name], threads=2)
+    if name == "depthwise":
+        assert bench.records["operands"]["bytes"][0, 5] == 0
+        return
+    bench.records["operands"]["bytes"][0, 5] -= 4
+    assert "scratch" in refusal(native, bench.context())
+    bench.records["operands"]["space"][0, 5] = Space.NONE
+    assert "scratch" in refusal(native, bench.context())
+
+
+FIELDS = {
+    "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
+    | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28},
+    "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
+    | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
+    "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21, "packed": 23}
+    | {"activation": 24},
+    "affine": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
+    "unary": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
+    "binary": {"extent": 7, "a_stride": 15, "b_stride": 23, "y_stride": 31, "operator": 32, "activation": 33},
+    "relayout": {"images": 0, "channels": 1, "pixels": 2, "x_stride": 3, "y_stride": 6},
+}
+"""Places of fields in a record's integers; of those with three axes, the first or the last axis."""
+
+WRONG = {
+    "conv": """
+        batch=2 group=0 group=3 channels=17 filters=32 x=2 x=0 y=2 kernel=0 kernel=4 strides=0 strides=-1
+        dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
+        activation=-1
+    """,
+    "depthwise": "channels=32 filters=32 batch=2147483648",
+    "pool": """
+        batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2
+        include_pad=2
+    """,
+    "matmul": "batch=2 rows=6 depth=8 columns=10 trans_a=2 packed=1 activation=12",
+    "packed matmul": "columns=17 depth=8 b_stride=1",
+    "affine": "rows=25 columns=6 x_pitch=4 y_pitch=9 function=12",
+    "unary": "rows=25 columns=8 y_pitch=8 function=21",
+    "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
+    "relayout": "images=3 channels=9 pixels=13 x_stride=61 y_stride=0 y_stride=-1",
+}
+"""By case: values of single fields, each of which makes the record wrong."""
+
+
+@pytest.mark.parametrize(
+    ("name", "change"), [(name, change) for name, changes in WRONG.items() for change in changes.split()]
+)
+def test_wrong_extents_are_refused(native: Native, name: str, change: str) -> None:
+    field, value = change.split("=")
+    bench = Bench(CASES[name])
+    native.check(bench.context())
+    bench.records["ints"][0, FIELDS[CASES[name].kernel][field]] = int(value)
+    assert refusal(native, bench.context()).startswith("the plan is damaged: step 0: ")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_not_refused_stays_in_bounds(native: Native, name: str) -> None:
+    """Any number in any field: either the record is refused or it runs and writes nothing beside its result."""
+    random = np.random.default_rng(11)
+    accepted = 0
+    numbers = [0, 1, 2, 3, 5, 7, 8, 16, 17, 31, 63, 1000, -1, 1 << 31, 1 << 32, (1 << 62) + 1, -(1 << 63)]
+    for _ in range(150):
+        bench = Bench(CASES[name])
+        for index in random.integers(0, 41, random.integers(1, 3)):
+            bench.records["ints"][0, index] = random.choice(numbers)
+        try:
+            native.check(bench.context())
+        except ArtifactError:
+            continue
+        accepted += 1
+        native.run(bench.context(), 0, 1)
+        assert (bench.guarded[:GUARD] == UNWRITTEN).all()
+        assert (bench.guarded[-GUARD:] == UNWRITTEN).all()
+    assert accepted > 0
+
+
+def test_unknown_kernels_are_refused(native: Native) -> None:
+    bench = Bench(CASES["unary"])
+    bench.records["kernel"] = 99
+    assert "kernel 99" in refusal(native, bench.context())
+
+
+def test_absent_and_surplus_operands_are_refused(native: Native) -> None:
+    bench = Bench(CASES["unary"])
+    bench.records["operands"]["space"][0, 1] = Space.NONE
+    assert "absent" in refusal(native, bench.context())
+    bench = Bench(CASES["unary"])
+    bench.records["operands"][0, 2] = bench.records["operands"][0, 1]
+    assert "no use" in refusal(native, bench.context())
+
+
+def share_memory(case: Case, offset: int) -> Bench:
+    """The case with its result `offset` bytes behind its first operand, in one binding."""
+    bench = Bench(case)
+    x, y = bench.records["operands"][0, 1], bench.records["operands"][0, 0]
+    size = int(x["bytes"] + y["bytes"]) + offset
+    bench.bindings[-1] = np.zeros(size // 4, np.float32)
+    bench.bindings[-1][: int(x["bytes"]) // 4] = bench.bindings[0].ravel()
+    bench.records["operands"][0, 1]["slot"] = y["slot"]
+    bench.records["operands"][0, 0]["offset"] = offset
+    return bench
+
+
+@pytest.mark.parametrize("name", ["conv", "depthwise", "matmul", "pool", "relayout", "copy"])
+def test_results_on_top_of_operands_are_refused(native: Native, name: str) -> None:
+    assert "overlaps the result" in refusal(native, share_memory(CASES[name], 0).context())
+
+
+def test_elementwise_steps_work_in_place(native: Native) -> None:
+    x = draw(3, 40)
+    for case in (
+        Case("unary", [x], {"op": "Neg"}, x.shape),
+        Case("binary", [x, draw(40)], {"op": "Sub", **PLAIN_EPILOGUE}, x.shape),
+    ):
+        expected = Bench(case).run(native)
+        bench = share_memory(case, 0)
+        native.check(bench.context())
+        native.run(bench.context(), 0, 1)
+        np.testing.assert_array_equal(expected, bench.bindings[-1][:120].reshape(3, 40))
+        assert "overlaps the result" in refusal(native, share_memory(case, 4).context())
+
+
+def test_memory_must_be_aligned(native: Native) -> None:
+    bench = Bench(CASES["conv"])
+    whole = aligned(len(bench.arena) + 4)
+    bench.arena = whole[4:]
+    assert "aligned" in refusal(native, bench.context())
+    bench = Bench(CASES["unary"])
+    raw = np.zeros(bench.bindings[0].nbytes + 1, np.uint8)[1:]
+    bench.bindings[0] = raw.view(np.float32).reshape(bench.bindings[0].shape)
+    assert "not aligned" in refusal(native, bench.context())
+
+
+def test_record_has_the_size_that_the_library_asserts() -> None:
+    assert RECORD.itemsize == 512
