@@ -19,7 +19,6 @@ from frontend.models import (
     assert_same,
     model,
     node,
-    parse,
     random,
     read,
     run_graph,
@@ -100,6 +99,11 @@ def test_awkward_names_are_kept(tmp_path: Path) -> None:
     assert (found.graph.inputs, found.graph.outputs, list(found.graph.constants)) == ((x,), (y,), [weight])
 
 
+def sparse(name: str, values: list[float], places: list[int], shape: list[int]) -> onnx.SparseTensorProto:
+    elements = numpy_helper.from_array(np.array(values, np.float32), name)
+    return helper.make_sparse_tensor(elements, numpy_helper.from_array(np.array(places), "places"), shape)
+
+
 VALUES: list[tuple[dict[str, object], np.ndarray]] = [
     (
         {"value": numpy_helper.from_array(np.arange(6, dtype=np.int8).reshape(2, 3))},
@@ -111,16 +115,7 @@ VALUES: list[tuple[dict[str, object], np.ndarray]] = [
     ({"value_ints": [3, -1]}, np.array([3, -1], np.int64)),
     ({"value_string": "a"}, np.array("a", object)),
     ({"value_strings": ["a", ""]}, np.array(["a", ""], object)),
-    (
-        {
-            "sparse_value": helper.make_sparse_tensor(
-                numpy_helper.from_array(np.array([5], np.float32), "v"),
-                numpy_helper.from_array(np.array([2]), "i"),
-                [4],
-            )
-        },
-        np.array([0, 0, 5, 0], np.float32),
-    ),
+    ({"sparse_value": sparse("k", [5.0], [2], [4])}, np.array([0, 0, 5, 0], np.float32)),
 ]
 
 
@@ -180,10 +175,7 @@ def test_empty_places_at_the_end_are_dropped(tmp_path: Path) -> None:
 
 def test_sparse_initialisers_are_written_out(tmp_path: Path) -> None:
     proto = model([node("MatMul", "x w", "y")], [X], [Y])
-    values = numpy_helper.from_array(np.array([1.5, 2], np.float32), "w")
-    proto.graph.sparse_initializer.append(
-        helper.make_sparse_tensor(values, numpy_helper.from_array(np.array([1, 11]), "i"), [3, 4])
-    )
+    proto.graph.sparse_initializer.append(sparse("w", [1.5, 2], [1, 11], [3, 4]))
     assert np.count_nonzero(read(proto, tmp_path).graph.constants["w"]) == 2
 
 
@@ -253,10 +245,10 @@ def test_a_state_that_may_change_its_shape_is_not_trusted(tmp_path: Path) -> Non
     assert (nested.value("s").dtype, nested.value("s").shape) == (DType.FLOAT, None)
 
 
-def test_missing_output_shapes_are_worked_out(tmp_path: Path) -> None:
-    graph = read(
-        parse('main (float["n", 2] x) => (float y) { a = Relu(x) y = Concat<axis: int = 1>(a, x) }'), tmp_path
-    ).graph
+@pytest.mark.parametrize("declared", [tensor("y", None), tensor("y", []), tensor("y", ["m", "k"])])
+def test_missing_output_shapes_are_worked_out(tmp_path: Path, declared: onnx.ValueInfoProto) -> None:
+    nodes = [node("Relu", "x", "a"), node("Concat", "a x", "y", axis=1)]
+    graph = read(model(nodes, [tensor("x", ["n", 2])], [declared]), tmp_path).graph
     assert graph.value("y").shape == (symbol("n"), 4)
 
 

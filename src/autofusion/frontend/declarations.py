@@ -46,7 +46,8 @@ def check_output(proto: ValueInfoProto, known: Value) -> None:
     tensor = proto.type.tensor_type
     dtype = DTYPES.get(tensor.elem_type)
     extents = [extent.dim_value if extent.HasField("dim_value") else None for extent in tensor.shape.dim]
-    if tensor.HasField("shape") and not _may_have_shape(known.shape, extents):
+    # Exporters that do not know the shape of an output write an empty one.
+    if extents and not _may_have_shape(known.shape, extents):
         spelt = [str(extent.dim_value) if extent.HasField("dim_value") else "?" for extent in tensor.shape.dim]
         problem = f"the graph computes output {describe(known)}, but it is declared with shape [{', '.join(spelt)}]"
         raise fault(OUTPUT_CONTRADICTS, problem, "correct the declaration of the output, or remove its shape")
