@@ -100,7 +100,10 @@ MODEL_CODES = (
     ),
     Code("AF157", "evaluation failed", "A node cannot be computed for the operands at hand.", "Correct the operands."),
     Code(
-        "AF170", "nested graph", "A nested graph cannot be handed to the step that would run it.", "Rewrite the loop."
+        "AF170",
+        "nested graph",
+        "A node holds nested graphs, which no step of a plan can run.",
+        "Export without control flow.",
     ),
     Code("AF190", "graph text", "A text form of a graph is malformed.", "The message names line and column."),
 )
