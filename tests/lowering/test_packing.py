@@ -1,0 +1,47 @@
+"""Packed weights: every element is where the kernels look for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
+from autofusion.runtime import records
+
+
+def test_both_sides_agree_on_the_width_of_a_panel() -> None:
+    assert PANEL == records.PANEL
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 40])
+def test_matrix(columns: int) -> None:
+    b = np.arange(7 * columns, dtype=np.float64).reshape(7, columns) + 1
+    packed = pack_matmul_weight(b)
+    assert packed.dtype == np.float32
+    panels = packed.reshape(-1, 7, PANEL)
+    for row in range(7):
+        for column in range(columns):
+            assert b[row, column] == panels[column // PANEL, row, column % PANEL]
+    assert np.count_nonzero(packed) == b.size
+
+
+@pytest.mark.parametrize(("filters", "depth", "group"), [(5, 3, 1), (16, 2, 1), (34, 2, 2), (6, 1, 3), (4, 1, 1)])
+def test_convolution(filters: int, depth: int, group: int) -> None:
+    weight = np.arange(filters * depth * 6, dtype=np.float32).reshape(filters, depth, 2, 3) + 1
+    per_group = filters // group
+    packed = pack_conv_weight(weight, group).reshape(group, -1, 6, depth, PANEL)
+    for filter_ in range(filters):
+        place, column = divmod(filter_, per_group)
+        for channel in range(depth):
+            panel = packed[place, column // PANEL, :, channel, column % PANEL]
+            np.testing.assert_array_equal(weight[filter_, channel].ravel(), panel)
+    assert np.count_nonzero(packed) == weight.size
+
+
+@pytest.mark.parametrize("channels", [1, 16, 37])
+def test_depthwise(channels: int) -> None:
+    weight = np.arange(channels * 3, dtype=np.float32).reshape(channels, 1, 3) + 1
+    packed = pack_conv_weight(weight, channels).reshape(-1, 3, PANEL)
+    for channel in range(channels):
+        np.testing.assert_array_equal(weight[channel, 0], packed[channel // PANEL, :, channel % PANEL])
+    assert np.count_nonzero(packed) == weight.size
