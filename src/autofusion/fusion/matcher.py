@@ -126,7 +126,7 @@ class Matcher:
         elif known == value:
             yield binding
         else:
-            reason = _other_operand(name, value, known or "none", reader.node)
+            reason = _other_operand(name, value, str(known), reader.node)
             self.fail(binding, reader.statement, reason, len(binding.nodes) - 1)
 
     def _match_result(
@@ -140,17 +140,18 @@ class Matcher:
             if known == value:
                 yield binding
             else:
-                reason = _other_operand(name, value, known or "none", reader.node)
+                reason = _other_operand(name, value, str(known), reader.node)
                 self.fail(binding, reader.statement, reason, len(binding.nodes) - 1)
             return
         producer = self._scope.graph.producer(value)
         keys = (*above, *statement.keys)
         fits = producer is not None and not set(statement.keys).isdisjoint(keys_of(producer))
         if statement.name not in binding.absent and producer is not None and fits:
-            if producer.outputs.index(value) == statement.names.index(name):
+            is_taken = any(bound.node is producer for bound in binding.nodes.values())
+            if not is_taken and producer.outputs.index(value) == statement.names.index(name):
                 yield from self._match_node(statement, producer, binding)
             else:
-                self.fail(binding, statement, _other_operand(name, value, producer.outputs[0], reader.node))
+                self.fail(binding, statement, _other_operand(name, value, "another node", reader.node))
         if not statement.optional:
             if not fits:
                 self.fail(binding, statement, self._explain_operator(value, producer, keys))
@@ -272,7 +273,7 @@ def _missing_operand(node: Node, operand: int) -> Reason:
 
 
 def _other_operand(name: str, got: str, wanted: str, node: Node) -> Reason:
-    detail = f"{node.name} reads {got!r} where the pattern means {wanted!r} again"
+    detail = f"{node.name} reads {got!r} where the pattern means {wanted}"
     return Reason(Code.OPERAND, (name, got, wanted), detail, node.name, got)
 
 

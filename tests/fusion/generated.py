@@ -1,0 +1,157 @@
+"""Every shape that the built-in patterns can match, as a model of its own.
+
+A pattern needs one row in `SAMPLES`: what its values are in the models, and the attributes of its operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from autofusion.patternlang.model import Call, Pattern, Reference
+from autofusion.patternlang.templates import render_template, spell_display
+from autofusion.patternlang.variants import Variant, enumerate_variants
+
+OPSET = 20
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The values of a pattern: shapes of the variable ones, arrays or shapes of the constants."""
+
+    inputs: Mapping[str, tuple[int, ...]]
+    constants: Mapping[str, tuple[int, ...] | np.ndarray]
+    attributes: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+
+
+CONVOLUTION = {"w": (4, 3, 3, 3), "b": (4,), "lo": np.float32(-0.4), "hi": np.float32(0.9)}
+NORMALIZATION = {"scale": (4,), "beta": (4,), "mean": (4,), "var": (4,)}
+PADDED = {"pads": [1, 1, 1, 1]}
+WHOLE = {"kernel_shape": [7, 5]}
+
+SAMPLES: Mapping[str, Sample] = {
+    "silu": Sample({"x": (2, 3)}, {}),
+    "conv_bn_act": Sample(
+        {"x": (2, 3, 7, 5), "residual": (2, 4, 7, 5)}, {**CONVOLUTION, **NORMALIZATION}, {"Conv": PADDED}
+    ),
+    "matmul_bias_act": Sample(
+        {"x": (5, 3)}, {"w": (3, 4), "bias": (4,), "lo": np.float32(-0.4), "hi": np.float32(0.9)}
+    ),
+    "conv_pool": Sample(
+        {"x": (2, 3, 7, 5)},
+        CONVOLUTION,
+        {
+            "Conv": PADDED,
+            "MaxPool": {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 0]},
+            "AveragePool": {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 0]},
+        },
+    ),
+    "conv_pool_fc": Sample(
+        {"x": (2, 3, 7, 5)},
+        {
+            **CONVOLUTION,
+            "axes": np.array([2, 3]),
+            "shape": np.array([0, -1]),
+            "squeezed": np.array([2, 3]),
+            "weight": (4, 6),
+        },
+        {"Conv": PADDED, "MaxPool": WHOLE, "AveragePool": WHOLE},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class GeneratedModel:
+    """A model, the inputs to run it on, and the display name that fusion must give its one node."""
+
+    name: str
+    proto: onnx.ModelProto
+    feeds: Mapping[str, np.ndarray]
+    display: str
+
+
+def generate_models(patterns: tuple[Pattern, ...]) -> Iterator[GeneratedModel]:
+    """One model for each variant of each pattern, commutative operands as the pattern writes them."""
+    for pattern in patterns:
+        for number, variant in enumerate(enumerate_variants(pattern)):
+            yield _Writer(pattern, variant, SAMPLES[pattern.name]).write(f"{pattern.name}_{number}")
+
+
+class _Writer:
+    """Writes one variant."""
+
+    def __init__(self, pattern: Pattern, variant: Variant, sample: Sample) -> None:
+        self._pattern, self._variant, self._sample = pattern, variant, sample
+        self._rng = np.random.default_rng(len(pattern.name))
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, np.ndarray] = {}
+        self._feeds: dict[str, np.ndarray] = {}
+
+    def write(self, name: str) -> GeneratedModel:
+        for statement in self._variant.statements:
+            self._write_call(self._variant.calls[statement.name], statement.name)
+        root = self._variant.statements[-1].name
+        graph = helper.make_graph(
+            self._nodes,
+            name,
+            [helper.make_tensor_value_info(key, TensorProto.FLOAT, array.shape) for key, array in self._feeds.items()],
+            [helper.make_tensor_value_info(root, TensorProto.FLOAT, None)],
+            [numpy_helper.from_array(array, key) for key, array in self._constants.items()],
+        )
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+        return GeneratedModel(name, onnx.shape_inference.infer_shapes(proto), self._feeds, self._display())
+
+    def _write_call(self, call: Call, result: str) -> None:
+        operands = [self._operand(term.name) for term in call.arguments if isinstance(term, Reference)]
+        while operands and not operands[-1]:
+            operands.pop()
+        # What stands for a node of another pattern or for a normal form.
+        match call.key:
+            case "@conv_bn_act":
+                self._node("Conv", operands, f"{result}_raw")
+                self._node("Relu", [f"{result}_raw"], result)
+            case "@matmul_bias_act":
+                self._node("MatMul", operands, f"{result}_raw")
+                self._define("fc_bias", (6,))
+                self._node("Add", [f"{result}_raw", "fc_bias"], result)
+            case "SiLU":
+                self._node("Sigmoid", operands, f"{result}_gate")
+                self._node("Mul", [operands[0], f"{result}_gate"], result)
+            case _:
+                tests = {test.name: test.value for test in call.attributes}
+                self._node(call.op, operands, result, tests)
+
+    def _node(self, op: str, operands: list[str], result: str, tests: Mapping[str, object] | None = None) -> None:
+        attributes = {**self._sample.attributes.get(op, {}), **(tests or {})}
+        self._nodes.append(helper.make_node(op, operands, [result], name=result.upper(), **attributes))
+
+    def _operand(self, name: str) -> str:
+        if name in self._variant.absent and name not in self._variant.form.by_name:
+            return ""
+        name = self._variant.resolve(name)
+        if name in self._sample.inputs:
+            self._feeds.setdefault(name, self._array(self._sample.inputs[name]))
+        elif name not in self._variant.form.by_name:
+            self._define(name, self._sample.constants[name])
+        return name
+
+    def _define(self, name: str, array: tuple[int, ...] | np.ndarray) -> None:
+        if name not in self._constants:
+            self._constants[name] = self._array(array) if isinstance(array, tuple) else np.asarray(array)
+            if name == "var":
+                self._constants[name] = np.abs(self._constants[name]) + np.float32(0.5)
+
+    def _array(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self._rng.standard_normal(shape).astype(np.float32)
+
+    def _display(self) -> str:
+        def spell(statement: str) -> str:
+            call = self._variant.calls[statement]
+            inner = {"@conv_bn_act": "Conv+ReLU", "@matmul_bias_act": "MatMul+BiasAdd"}
+            return inner.get(call.key) or spell_display(call.op, self._pattern.spelling)
+
+        return render_template(self._pattern.display, self._variant.names, spell)
