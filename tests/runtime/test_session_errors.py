@@ -201,7 +201,7 @@ def test_host_results_are_checked(
     buffers = [Buffer("x", "float", ("n", 4), "input"), Buffer("y", dtype, shape, "output")]
     settings = {"op": "Identity", "domain": "", "opset": 21, "attributes": {}}
     session = make_session(backend, buffers, [Step("host", "y", "Identity", ("x",), ("y",), settings)], symbols=["n"])
-    with pytest.raises(ArtifactError, match=f"AF519.*{message}"):
+    with pytest.raises(ArtifactError, match=f"AF520.*{message}"):
         session.run({"x": zeros(1, 4)})
 
 

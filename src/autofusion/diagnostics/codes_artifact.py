@@ -39,6 +39,7 @@ ARTIFACT_CODES = (
         "Give that extent a number when the model is compiled.",
     ),
     Code("AF519", "host packages", "Host steps need packages that are not installed.", "Install the onnx package."),
+    Code("AF520", "step failed", "A step that runs in Python failed, or gave another result than planned.", _AGAIN),
     Code("AF521", "platform", "There are no native kernels for this platform.", "Compile with --backend=reference."),
     Code("AF522", "no kernel library", "The kernel library was not built.", "Install the package again."),
     Code("AF523", "kernel library", "The kernel library cannot be loaded.", "Install the package again."),

@@ -34,7 +34,9 @@ def check_symbols(plan: Plan) -> None:
 
 def _list_sizes(plan: Plan) -> set[Size]:
     """Every expression that a run evaluates."""
-    sizes = {size for buffer in plan.buffers.values() for size in buffer.shape or () if isinstance(size, str)}
+    sizes: set[Size] = {
+        size for buffer in plan.buffers.values() for size in buffer.shape or () if isinstance(size, str)
+    }
     for step in plan.steps:
         if step.kernel == "extents":
             sizes |= {size for size in cast(list[Size], step.attributes["values"]) if isinstance(size, str)}

@@ -57,7 +57,7 @@ def compute_extents(step: Step, dims: Mapping[str, int], dtype: str, shape: Shap
 
 
 def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Shape | None) -> None:
-    """Raise ArtifactError (AF519) unless `array`, result `name` of `step`, is what the plan says: None is any shape."""
+    """Raise ArtifactError (AF520) unless `array`, result `name` of `step`, is what the plan says: None is any shape."""
     problem = ""
     if dtype and array.dtype != array_type(dtype):
         problem = f"elements of type {array.dtype}, not {dtype}"
@@ -66,7 +66,7 @@ def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Sh
     if problem:
         raise ArtifactError(
             Diagnostic(
-                "AF519",
+                "AF520",
                 f"step {step.node!r} ({step.op}) gave value {name!r} {problem}",
                 help="the shapes that the model declares may contradict what it computes",
             )
@@ -103,7 +103,7 @@ def _run_node(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.
     except Exception as error:
         # The operator's code meets attributes from a file: whatever it makes of wrong ones is the file's fault.
         text = f"step {node.name!r} ({node.op}) failed: {type(error).__name__}: {error}"
-        raise ArtifactError(Diagnostic("AF519", text, help="compile the model again")) from error
+        raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
 
 
 def _expect(kind: type[T], value: object) -> T:

@@ -85,7 +85,7 @@ class ReferenceExecutor:
             return [self._definitions[step.kernel](operands, step.attributes, shapes[name])]
         except (ValueError, KeyError, TypeError, IndexError) as error:
             text = f"step {step.node!r} is no valid {step.kernel} step: {error}"
-            raise ArtifactError(Diagnostic("AF519", text, help="compile the model again")) from error
+            raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
 
     def _find_last_readers(self) -> dict[int, list[str]]:
         """Values that nothing reads after a step, by the index of that step."""
