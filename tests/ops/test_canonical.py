@@ -84,6 +84,10 @@ CASES = [
         for mode in ("SAME_UPPER", "SAME_LOWER", "VALID")
     ),
     *(
+        Case("MaxPool", 12, [IMAGE], {"auto_pad": mode, "kernel_shape": [2, 2], "strides": [2, 3], "ceil_mode": 1})
+        for mode in ("SAME_UPPER", "SAME_LOWER", "VALID")
+    ),
+    *(
         Case("ConvTranspose", 11, [IMAGE, WEIGHT.transpose(1, 0, 2, 3).copy()], {"auto_pad": mode, "strides": [2, 1]})
         for mode in ("SAME_UPPER", "SAME_LOWER", "VALID")
     ),

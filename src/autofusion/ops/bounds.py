@@ -65,6 +65,8 @@ def greater(left: Dim, right: Dim) -> Dim:
 
 
 def _monomial_bounds(monomial: tuple[Atom, ...]) -> tuple[Bound, Bound]:
+    if len(monomial) == 1 and isinstance(monomial[0], Call):
+        return _call_bounds(monomial[0])
     low = 1
     high: Bound = 1
     for atom in monomial:

@@ -65,7 +65,7 @@ def _evaluate(
         return [next(named) if name else np.zeros(0) for name in node.outputs]
     try:
         return row.evaluate(node, operands)
-    except (ValueError, IndexError, TypeError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {error}") from error
 
 

@@ -11,9 +11,9 @@ from autofusion.ir import DType, Node, Shape, Value
 from autofusion.ops.conversion import companion, int64_constant, keep_opaque, normalize_axis, with_attributes, without
 from autofusion.ops.element_types import DTYPES
 from autofusion.ops.faults import SHAPES_CONTRADICT, WRONG_RANK, describe, fault
-from autofusion.ops.operands import integer, number, require_rank, resolve_axis, result, shape_of
+from autofusion.ops.operands import integer, integers, number, require_rank, resolve_axis, result, shape_of
 from autofusion.ops.pointwise import infer_same
-from autofusion.ops.precision import optional, required, widen_halves
+from autofusion.ops.precision import elementwise_with_node, optional, required, widen_halves
 from autofusion.ops.table import Evaluate, Operator, Scope
 
 
@@ -224,6 +224,29 @@ def _softmax_row(name: str, function: Callable[[np.ndarray, int], np.ndarray]) -
     )
 
 
+def _evaluate_local_response(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
+    """Each element over a power of the mean square of its neighbours in the channels."""
+    x = required(operands, 0)
+    wide = widen_halves(x)
+    size = integer(node, "size")
+    before = (size - 1) // 2
+    borders = [(0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)]
+    squares = np.lib.stride_tricks.sliding_window_view(np.pad(np.square(wide), borders), size, 1).sum(-1)
+    base = number(node, "bias", 1.0) + number(node, "alpha", 1e-4) / size * squares
+    return [(wide / base ** number(node, "beta", 0.75)).astype(x.dtype, copy=False)]
+
+
+def _norm(node: Node, x: np.ndarray) -> np.ndarray:
+    axis, order = integer(node, "axis", -1), integer(node, "p", 2)
+    size = (np.abs(x) ** order).sum(axis, keepdims=True) ** (1 / order)
+    return np.where(size == 0, 0, x / size)
+
+
+def _standardize(node: Node, x: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(integers(node, "axes"), keepdims=True)
+    return centred / (np.sqrt(np.square(centred).mean(integers(node, "axes"), keepdims=True)) + 1e-9)
+
+
 def _convert_axis(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     return [normalize_axis(node, scope)]
 
@@ -239,7 +262,13 @@ ROWS = (
     _softmax_row("Softmax", softmax),
     _softmax_row("LogSoftmax", log_softmax),
     _softmax_row("Hardmax", hardmax),
-    Operator("LRN", 1, infer=infer_same),
-    Operator("LpNormalization", 1, convert=_convert_axis, infer=_infer_along_axis),
-    Operator("MeanVarianceNormalization", 9, infer=infer_same),
+    Operator("LRN", 1, infer=infer_same, evaluate=_evaluate_local_response),
+    Operator(
+        "LpNormalization",
+        1,
+        convert=_convert_axis,
+        infer=_infer_along_axis,
+        evaluate=elementwise_with_node(_norm),
+    ),
+    Operator("MeanVarianceNormalization", 9, infer=infer_same, evaluate=elementwise_with_node(_standardize)),
 )

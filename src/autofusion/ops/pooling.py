@@ -11,7 +11,6 @@ from autofusion.ops.conversion import with_attributes
 from autofusion.ops.faults import BAD_ATTRIBUTE, WRONG_RANK, describe, fault
 from autofusion.ops.operands import integer, integers, require_rank, result, shape_of, text
 from autofusion.ops.precision import required, widen_halves
-from autofusion.ops.reference import evaluate_by_reference
 from autofusion.ops.table import Evaluate, Operator, Scope
 from autofusion.ops.windows import Windows, extract_windows, make_pads_explicit, read_windows, slide
 
@@ -65,13 +64,28 @@ def _window_axes(windows: Windows) -> tuple[int, ...]:
 
 
 def _evaluate_max(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    if len(node.results) > 1:
-        return evaluate_by_reference(node, operands)
     x = required(operands, 0)
     windows, counts = _prepare(node, x)
     least = np.iinfo(x.dtype).min if x.dtype.kind in "iu" else -np.inf
     views = extract_windows(widen_halves(x), windows, counts, least)
-    return [views.max(_window_axes(windows)).astype(x.dtype, copy=False)]
+    greatest = views.max(_window_axes(windows)).astype(x.dtype, copy=False)
+    if len(node.outputs) == 1:
+        return [greatest]
+    return [greatest, _find_greatest(node, views, x.shape, windows)]
+
+
+def _find_greatest(node: Node, views: np.ndarray, shape: tuple[int, ...], windows: Windows) -> np.ndarray:
+    """Where in the flattened image the greatest element of each window in `views` [N, C, *counts, *kernel] is."""
+    rank = len(windows.kernel)
+    outer = views.shape[: 2 + rank]
+    cells = np.unravel_index(views.reshape(*outer, -1).argmax(-1), windows.kernel)
+    order = range(rank) if integer(node, "storage_order") == 0 else reversed(range(rank))
+    place = np.arange(outer[0] * outer[1]).reshape(*outer[:2], *[1] * rank)
+    for axis in order:
+        starts = np.arange(outer[2 + axis]).reshape(-1, *[1] * (rank - 1 - axis)) * windows.strides[axis]
+        inside = starts - windows.pads[axis] + cells[axis] * windows.dilations[axis]
+        place = place * shape[2 + axis] + inside
+    return place.astype(np.int64)
 
 
 def _evaluate_average(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:

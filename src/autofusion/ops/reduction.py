@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 
@@ -63,6 +64,11 @@ def _evaluate_reduction(function: _Reducer) -> Evaluate:
         return [np.asarray(found).astype(x.dtype, copy=False)]
 
     return evaluate
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
+    total = x.sum(axis=axes, keepdims=keep)
+    return total / np.array(math.prod(x.shape[axis] for axis in axes), total.dtype)
 
 
 def _greatest(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
@@ -131,7 +137,7 @@ def _evaluate_arg(function: Callable[[np.ndarray, int], np.ndarray]) -> Evaluate
 
 ROWS = (
     _row("ReduceSum", 13, lambda x, axes, keep: x.sum(axis=axes, keepdims=keep), sum),
-    _row("ReduceMean", 18, lambda x, axes, keep: x.mean(axis=axes, keepdims=keep)),
+    _row("ReduceMean", 18, _mean),
     _row("ReduceMax", 18, _greatest, lambda dims: reduce(maximum, dims)),
     _row("ReduceMin", 18, _least, lambda dims: reduce(minimum, dims)),
     _row("ReduceProd", 18, lambda x, axes, keep: x.prod(axis=axes, keepdims=keep), lambda dims: product(tuple(dims))),

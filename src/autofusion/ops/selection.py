@@ -41,8 +41,9 @@ _FAR = 2**31 - 1
 """Exporters write this, or the same of 64 bits, for "to the end"."""
 
 
-def _convert_axis(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    return [normalize_axis(node, scope)]
+def _convert_concat(node: Node, version: int, scope: Scope) -> Sequence[Node]:
+    """The axis was optional before opset 4."""
+    return [normalize_axis(with_attributes(node, axis=integer(node, "axis", 1)), scope)]
 
 
 def _infer_concat(node: Node, scope: Scope) -> Sequence[Value]:
@@ -209,19 +210,19 @@ def _slice_extent(extent: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
     if step < 0:
         whole = isinstance(start, int) and (start == -1 or start >= _FAR) and isinstance(end, int) and end <= -_FAR
         return floor_divide(extent + (-step - 1), -step) if whole else None
-    first, last = _clamp(start, extent), _clamp(end, extent)
+    first, last = _count_from_front(start, extent), _count_from_front(end, extent)
     if first is None or last is None:
         return None
-    return greater(floor_divide(last - first + (step - 1), step), 0)
+    # Holding the start at 0 and the end at the extent is enough: what lies outside on the other side is empty.
+    length = smaller(last, extent) - greater(first, 0)
+    return greater(floor_divide(length + (step - 1), step), 0)
 
 
-def _clamp(place: Dim, extent: Dim) -> Dim | None:
-    """`place`, counted from the front and held within [0, extent]; None where its sign is not certain."""
-    if isinstance(place, int) and place >= _FAR:
-        return extent
-    if isinstance(place, int) and place < 0:
-        return greater(extent + place, 0)
-    return smaller(place, extent) if is_at_least(place, 0) else None
+def _count_from_front(place: Dim, extent: Dim) -> Dim | None:
+    """`place` as it counts from the front; None where it may or may not count from the end."""
+    if isinstance(place, int):
+        return extent if place >= _FAR else extent + place if place < 0 else place
+    return place if is_at_least(place, 0) else None
 
 
 def _evaluate_slice(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
@@ -308,7 +309,7 @@ def _evaluate_trilu(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
 _PAD_MODES: Mapping[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 ROWS = (
-    Operator("Concat", 4, convert=_convert_axis, infer=_infer_concat, evaluate=_evaluate_concat),
+    Operator("Concat", 4, convert=_convert_concat, infer=_infer_concat, evaluate=_evaluate_concat),
     Operator("Split", 18, convert=_convert_split, infer=_infer_split, evaluate=_evaluate_split),
     Operator("Slice", 10, convert=_convert_slice, infer=_infer_slice, evaluate=_evaluate_slice),
     Operator("Pad", 18, convert=_convert_pad, infer=_infer_pad, evaluate=_evaluate_pad),

@@ -86,8 +86,6 @@ def make_pads_explicit(node: Node, image: Shape | None, windows: Windows) -> Nod
     if mode == "NOTSET":
         return with_attributes(node, pads=windows.pads)
     explicit = with_attributes(node, auto_pad="NOTSET")
-    if "ceil_mode" in explicit.attributes:
-        explicit = with_attributes(explicit, ceil_mode=0)
     if mode == "VALID":
         return with_attributes(explicit, pads=(0,) * (2 * rank))
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
@@ -105,7 +103,9 @@ def make_pads_explicit(node: Node, image: Shape | None, windows: Windows) -> Nod
     small = [total // 2 for total in totals]
     great = [total - half for total, half in zip(totals, small, strict=True)]
     begins, ends = (small, great) if mode == "SAME_UPPER" else (great, small)
-    return with_attributes(explicit, pads=(*begins, *ends))
+    # The number of windows is rounded up by the mode itself.
+    rounded = with_attributes(explicit, ceil_mode=0) if windows.ceil_mode else explicit
+    return with_attributes(rounded, pads=(*begins, *ends))
 
 
 def extract_windows(x: np.ndarray, windows: Windows, counts: Sequence[int], fill: float | int) -> np.ndarray:
