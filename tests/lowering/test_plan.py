@@ -38,7 +38,7 @@ def test_an_alias_names_the_buffer_that_holds_the_bytes():
     assert "b" not in plan.buffers
 
 
-def test_outputs_have_buffers_of_their_own():
+def test_computed_outputs_have_buffers_of_their_own():
     nodes = [
         node("Relu", "x", "a"),
         node("Reshape", "a s", "b"),
@@ -50,12 +50,21 @@ def test_outputs_have_buffers_of_their_own():
     for backend in ("reference", "native"):
         lowered = lower(graph, backend=backend)
         plan = lowered.plan
-        assert plan.outputs == ("a", "b", "i", "c", "k", "t", "x:output")
-        assert {plan.buffers[name].role for name in plan.outputs} == {"output"}
+        assert plan.outputs == graph.outputs
+        assert [plan.buffers[name].role for name in "abict"] == ["output"] * 5
+        assert (plan.buffers["k"].role, plan.buffers["x"].role) == ("constant", "input")
         assert all(plan.buffers[name].alias is None for name in plan.outputs)
         feeds = {"x": randoms(2, 2, 6)}
         for actual, right in zip(run_plan(lowered, feeds), run_graph(graph, feeds), strict=True):
             np.testing.assert_allclose(actual, right, rtol=1e-6)
+
+
+def test_an_output_may_be_a_computed_constant():
+    graph = build({"x": [2, 3]}, [node("Shape", "x", "y", start=0)], "y", {})
+    lowered = lower(graph, backend="native")
+    assert lowered.plan.steps == ()
+    assert [array.tolist() for array in lowered.weights] == [[2, 3]]
+    assert lowered.plan.buffers["y"].tensor == 0
 
 
 def shape_chain() -> Graph:
@@ -189,12 +198,15 @@ def test_a_default_is_no_constant_to_fold():
 
 
 def test_strings_are_constants_too():
-    graph = Graph("main", ["x"], ["y"])
+    graph = Graph("main", ["x"], ["z"])
     graph.set_value(Value("x", DType.STRING, (2,)))
     graph.add_constant("s", np.array(["a", "b"], object))
     graph.add(Node("y", "StringConcat", ("x", "s"), ("y",), opset=20), [Value("y", DType.STRING, (2,))])
-    (tensor,) = lower(graph, backend="native").plan.tensors
+    graph.add(Node("z", "Identity", ("y",), ("z",), opset=14), [Value("z", DType.STRING, (2,))])
+    plan = lower(graph, backend="native").plan
+    (tensor,) = plan.tensors
     assert (tensor.dtype, tensor.bytes) == ("string", len('["a", "b"]'))
+    assert [step.kernel for step in plan.steps] == ["host", "host"]
 
 
 def test_equal_graphs_give_equal_plans():

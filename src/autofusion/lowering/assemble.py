@@ -53,7 +53,8 @@ def _order_constants(draft: Draft) -> tuple[list[str], list[np.ndarray]]:
     """Constants in the order of their first use, each array once."""
     read = [name for step in draft.steps for name in step.inputs if name]
     roots = (draft.buffers[name].alias or name for name in read)
-    ordered = dict.fromkeys(name for name in (*roots, *draft.inputs) if name in draft.constants)
+    read_by_caller = (*draft.inputs, *draft.outputs)
+    ordered = dict.fromkeys(name for name in (*roots, *read_by_caller) if name in draft.constants)
     names: list[str] = []
     arrays: dict[int, np.ndarray] = {}
     for name in ordered:

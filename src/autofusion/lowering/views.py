@@ -23,6 +23,8 @@ def open_view(node: Node, workspace: Workspace) -> list[Call] | str:
     source, result = scope.value(node.input(0)), scope.value(node.outputs[0])
     if source.shape is None or result.shape is None or source.dtype != result.dtype:
         return "shapes are not known before the model runs"
+    if source.dtype is DType.STRING:
+        return "element type string"
     return [Call("alias", (source.name,), result, {}, absorbed=node.origin)]
 
 

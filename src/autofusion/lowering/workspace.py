@@ -25,7 +25,7 @@ class Workspace:
     """Collects the steps of one graph in running order.
 
     Steps name values; two values that have the same elements and shape go by one name, those
-    with another shape become aliases.  Every output of the graph has a buffer of its own.
+    with another shape become aliases.  Every computed output of the graph has a buffer of its own.
     """
 
     def __init__(self, graph: Graph, backend: Backend) -> None:
@@ -100,9 +100,9 @@ class Workspace:
 
     def finish(self) -> Draft:
         """Everything that the outputs need, and nothing else."""
-        outputs = tuple(self._settle_output(name) for name in self._graph.outputs)
+        outputs = self._graph.outputs
         steps = _prune(self._steps, outputs, self._aliases)
-        buffers = {name: self._buffer(name, outputs) for name in (*self._graph.inputs, *self._used(steps), *outputs)}
+        buffers = {name: self._buffer(name) for name in (*self._graph.inputs, *self._used(steps), *outputs)}
         return Draft(
             backend=self.backend,
             inputs=self._graph.inputs,
@@ -114,18 +114,6 @@ class Workspace:
             reasons=self._reasons,
         )
 
-    def _settle_output(self, name: str) -> str:
-        """The buffer of a graph output; what an output shares with an input or a constant is copied."""
-        constant = self.scope.constant(name)
-        if name in self._graph.inputs:
-            output = self.add_value(f"{name}:output", self.scope.value(name)).name
-            self._steps.append(Step("copy", "", "Identity", (name,), (output,)))
-            return output
-        if constant is not None and not any(name in step.outputs for step in self._steps):
-            source = self.add_constant(f"{name}:constant", constant)
-            self._steps.insert(0, Step("copy", "", "Identity", (source,), (name,)))
-        return name
-
     def _used(self, steps: list[Step]) -> Iterator[str]:
         for step in steps:
             for name in (*step.inputs, *step.outputs):
@@ -134,18 +122,18 @@ class Workspace:
                 if name:
                     yield name
 
-    def _buffer(self, name: str, outputs: tuple[str, ...]) -> Buffer:
+    def _buffer(self, name: str) -> Buffer:
         value = self.scope.value(name)
         dtype = value.dtype.value if value.dtype else ""
         shape = None if value.shape is None else tuple(_size(dim) for dim in value.shape)
-        return Buffer(name, dtype, shape, self._role(name, outputs), alias=self._aliases.get(name))
+        return Buffer(name, dtype, shape, self._role(name), alias=self._aliases.get(name))
 
-    def _role(self, name: str, outputs: tuple[str, ...]) -> Role:
+    def _role(self, name: str) -> Role:
         if name in self._graph.inputs:
             return "input"
-        if name in outputs:
-            return "output"
-        return "inner" if self.scope.constant(name) is None else "constant"
+        if self.scope.constant(name) is not None:
+            return "constant"
+        return "output" if name in self._graph.outputs else "inner"
 
     def _constants(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray]:
         """Contents of the constants, and of the inputs that the caller may leave out."""
