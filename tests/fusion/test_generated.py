@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from fusion.generated import SAMPLES, GeneratedModel, generate_models
-from fusion.support import builtin, run
-from lowering.graphs import run_plan
 from onnx.reference import ReferenceEvaluator
 
 from autofusion.frontend import read_model
@@ -17,6 +14,9 @@ from autofusion.ir import Graph
 from autofusion.lowering import lower
 from autofusion.passes import run_passes
 from autofusion.patternlang import Pattern
+from fusion.generated import SAMPLES, GeneratedModel, generate_models
+from fusion.support import builtin, run
+from lowering.graphs import run_plan
 
 
 def read(model: GeneratedModel, folder: Path) -> Graph:

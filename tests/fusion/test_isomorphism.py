@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import networkx as nx
 import pytest
-from fusion.support import Net
 
 from autofusion.diagnostics import Span
 from autofusion.fusion.matcher import Matcher
@@ -16,6 +15,7 @@ from autofusion.ir import Graph
 from autofusion.patternlang.graphtext import parse_form
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Form, Reference
+from fusion.support import Net
 
 UNARY = ("Exp",)
 BINARY = ("Sub", "Mul")
@@ -132,6 +132,6 @@ class Counting(Matcher):
         super().__init__(scope, form)
         self.steps = 0
 
-    def _match_node(self, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN002, ANN003, ANN202
+    def _match_node(self, *args, **kwargs):  # type: ignore[no-untyped-def]
         self.steps += 1
         return super()._match_node(*args, **kwargs)

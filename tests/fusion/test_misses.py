@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fusion.support import Net, run
-
 from autofusion.diagnostics.text import render_text
 from autofusion.fusion import Code, FusionResult
+from fusion.support import Net, run
 
 IMAGE = (1, 4, 6, 6)
 

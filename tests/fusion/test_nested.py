@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from fusion.support import Net, displays, ops, pattern_of, reasons, run
 
 from autofusion.fusion import Controls, fuse
 from autofusion.ir import Attribute, Graph, Value
 from autofusion.ir.verify import verify_graph
+from fusion.support import Net, displays, ops, pattern_of, reasons, run
 
 IMAGE = (1, 4, 6, 6)
 

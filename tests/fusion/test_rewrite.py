@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from fusion.support import Net, run
 
 from autofusion.ir import Graph
 from autofusion.ir.parse import parse_graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
+from fusion.support import Net, run
 
 IMAGE = ("batch", 4, 6, 6)
 

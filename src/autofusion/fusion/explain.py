@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.candidate import Candidate
 from autofusion.fusion.conditions import check_clauses
-from autofusion.fusion.legality import readers_reason
+from autofusion.fusion.legality import check_flow, readers_reason
 from autofusion.fusion.matcher import Matcher, keys_of, operator_reason
 from autofusion.fusion.misses import Miss, is_worth_telling
 from autofusion.fusion.reasons import Code, Reason
@@ -18,17 +18,19 @@ from autofusion.patternlang.model import Form, Pattern, Reference, Statement
 from autofusion.patternlang.templates import render_template, spell_display
 
 
-def index_anchors(patterns: Iterable[Pattern]) -> RootIndex:
-    """The first required statements of `patterns` by the key of their operators."""
+def index_beginnings(patterns: Iterable[Pattern]) -> RootIndex:
+    """The statements of `patterns` that something must follow, anchors and inner ones, by the key of their operators."""
     index: dict[str, list[Entry]] = {}
     for pattern in patterns:
         for form in pattern.forms:
-            for key in form.anchor.keys:
-                index.setdefault(key, []).append(Entry(pattern, form, form.anchor))
+            for statement in form.statements:
+                if statement is form.anchor or statement not in form.roots:
+                    for key in statement.keys:
+                        index.setdefault(key, []).append(Entry(pattern, form, statement))
     return {key: tuple(entries) for key, entries in index.items()}
 
 
-def collect_misses(scope: Scope, anchors: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
+def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
     """Everything in the findings of one sweep that is worth telling, of nodes as they were before any rewrite."""
     misses = [miss for attempt in findings.attempts if is_worth_telling(miss := _from_attempt(scope, attempt))]
     misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]
@@ -39,7 +41,7 @@ def collect_misses(scope: Scope, anchors: RootIndex, findings: Findings, selecti
     taken = {name for candidate in selection.chosen for name in candidate.members}
     for position, node in enumerate(scope.graph.topological()):
         if node.name not in taken and not node.pattern:
-            misses += _from_anchor(scope, anchors, node, position)
+            misses += _from_beginning(scope, beginnings, node, position)
     return misses
 
 
@@ -100,17 +102,20 @@ def _display(pattern: Pattern, binding: Binding) -> str:
     return render_template(pattern.display, binding.names, spell)
 
 
-def _from_anchor(scope: Scope, anchors: RootIndex, node: Node, position: int) -> Iterator[Miss]:
-    """What keeps the first node of a pattern alone: nothing that follows it belongs to the pattern."""
-    for entry in (entry for key in keys_of(node) for entry in anchors.get(key, ())):
+def _from_beginning(scope: Scope, beginnings: RootIndex, node: Node, position: int) -> Iterator[Miss]:
+    """What keeps the beginning of a pattern that ends in `node` alone: nothing that follows belongs to the pattern."""
+    for entry in (entry for key in keys_of(node) for entry in beginnings.get(key, ())):
         binding = next(Matcher(scope, entry.form).find_inner(entry.root, node), None)
         if binding is None or check_clauses(scope, binding, entry.pattern.where) is not None:
             continue
         following = _following_statements(entry.form, entry.root)
         reason = _explain_readers(scope, node.outputs[0], entry.root.name, following)
+        if reason is None or check_flow(scope, entry.pattern, binding) is not None:
+            continue
+        bound = len(binding.nodes)
         needed = len({*binding.nodes, *(statement.name for statement in entry.form.required)})
-        count = (len(binding.nodes), max(needed, len(binding.nodes) + 1))
-        if following and reason is not None and count[0] * 2 >= count[1]:
+        count = (bound, max(needed, bound + 1))
+        if count[0] * 2 >= count[1]:
             yield _make_miss(scope, entry.pattern, binding, following[0], reason, count, position)
 
 

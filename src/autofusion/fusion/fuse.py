@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from autofusion.fusion.candidate import Candidate
 from autofusion.fusion.controls import Controls, Switches, resolve_controls
-from autofusion.fusion.explain import collect_misses, index_anchors
+from autofusion.fusion.explain import collect_misses, index_beginnings
 from autofusion.fusion.legality import check_cycle
 from autofusion.fusion.misses import Miss, choose_best
 from autofusion.fusion.reasons import Code
@@ -97,9 +97,9 @@ class _Fuser:
                 scope.graph.update(self._run_nested(scope, node, stage, patterns))
         roots = index_roots(patterns)
         # A part of a spelling says nothing by itself; a part of a fusion is a node left unfused.
-        anchors = index_anchors(patterns if stage else ())
+        beginnings = index_beginnings(patterns if stage else ())
         is_first = True
-        while self._sweep(scope, stage, roots, anchors, is_first):
+        while self._sweep(scope, stage, roots, beginnings, is_first):
             is_first = False
 
     def restore(self) -> None:
@@ -134,14 +134,14 @@ class _Fuser:
             attributes[key] = copy
         return replace(node, attributes=attributes)
 
-    def _sweep(self, scope: Scope, stage: int, roots: RootIndex, anchors: RootIndex, is_first: bool) -> bool:
+    def _sweep(self, scope: Scope, stage: int, roots: RootIndex, beginnings: RootIndex, is_first: bool) -> bool:
         """Find, choose and apply once; True where something was applied."""
         if self._is_spent():
             return False
         findings = find_candidates(scope, roots, self._switches)
         selection = select_candidates(findings.candidates)
         if is_first:
-            self._misses += [(stage, miss) for miss in collect_misses(scope, anchors, findings, selection)]
+            self._misses += [(stage, miss) for miss in collect_misses(scope, beginnings, findings, selection)]
         provisional = {id(candidate) for candidate, block in findings.blocked if block.provisional}
         outer = frozenset(scope.graph.captures())
         applied = False

@@ -7,6 +7,7 @@ returns the name at fault with the reason.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import numpy as np
 
@@ -88,6 +89,21 @@ def _check_along_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...
             detail = f"{vector.name!r} of shape {got} runs along axis {axis - len(vector.shape)} too, not only the last"
             return one, Reason(Code.AXIS, (str(axis - len(vector.shape)), "-1"), detail, value=vector.name)
     return None
+
+
+def _check_swaps_last_two(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    node = binding.node(names[0])
+    assert node is not None
+    value = scope.value(node.input(0))
+    if value.rank is None:
+        return names[0], shape_unknown(names[0], value.name)
+    axes = list(range(value.rank))
+    perm = list(cast(tuple[int, ...], node.attributes.get("perm", tuple(reversed(axes)))))
+    if value.rank >= 2 and perm == [*axes[:-2], axes[-1], axes[-2]]:
+        return None
+    want = str([*axes[:-2], *reversed(axes[-2:])])
+    detail = f"{node.name} permutes by {perm}, {want} was expected"
+    return names[0], Reason(Code.ATTRIBUTE, ("perm", str(perm), want), detail, node.name)
 
 
 def _check_per_channel(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
@@ -192,6 +208,7 @@ CHECKS: Mapping[str, Check] = {
     "same_shape": _check_same_shape,
     "broadcasts": _check_broadcasts,
     "along_last_axis": _check_along_last_axis,
+    "swaps_last_two": _check_swaps_last_two,
     "per_channel": _check_per_channel,
     "is_inference": _check_is_inference,
     "folds_in_range": _check_folds_in_range,

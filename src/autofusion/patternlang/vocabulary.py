@@ -34,6 +34,9 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "along_last_axis": PredicateRule(
         ("any", "any"), False, "the first value is one number, or runs along the last axis of the second and no other"
     ),
+    "swaps_last_two": PredicateRule(
+        ("statement",), False, "the transposition exchanges the last two axes and no others"
+    ),
     "per_channel": PredicateRule(
         ("any", "any"), True, "all values after the first are vectors as long as the first's leading axis"
     ),
