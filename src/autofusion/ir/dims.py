@@ -109,13 +109,14 @@ def floor_divide(left: Dim, right: Dim) -> Dim:
         raise ZeroDivisionError("division of an extent by zero")
     if left == right:
         return 1
-    if len(divisor) > 1:
+    leading, *others = divisor
+    if others:
         exact = _divide_by_sum(left, divisor)
         return _atom("floordiv", left, right) if exact is None else exact
     whole: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, factor in _terms(left):
-        quotient = _divide_term(monomial, factor, *divisor[0])
+        quotient = _divide_term(monomial, factor, *leading)
         if quotient is None:
             rest[monomial] = factor
         else:
@@ -179,7 +180,9 @@ def substitute(dim: Dim, known: Mapping[str, Dim]) -> Dim:
             if isinstance(atom, str):
                 part = multiply(part, known.get(atom, symbol(atom)))
             else:
-                part = multiply(part, _APPLY[atom.function](substitute(atom.left, known), substitute(atom.right, known)))
+                part = multiply(
+                    part, _APPLY[atom.function](substitute(atom.left, known), substitute(atom.right, known))
+                )
         total = add(total, part)
     return total
 

@@ -40,7 +40,7 @@ class Graph:
         self.constants: dict[str, np.ndarray] = {}
         self.defaults: dict[str, np.ndarray] = {}
         self.opsets: dict[str, int] = {}
-        self._graph = nx.MultiDiGraph()
+        self._graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
         self._producers: dict[str, str] = {}
         self._readers: dict[str, dict[tuple[str, int], None]] = {}
         self._order: tuple[Node, ...] | None = None

@@ -203,7 +203,8 @@ class _Reader:
             if text[1:] not in self._arrays:
                 raise self._malformed(f"no array given for {text} of constant {value.name!r}", at)
             return self._arrays[text[1:]]
-        assert value.dtype is not None and value.shape is not None
+        assert value.dtype is not None
+        assert value.shape is not None
         items = self._items()
         return np.array(items, value.dtype.numpy).reshape([int(str(dim)) for dim in value.shape])
 

@@ -54,7 +54,7 @@ def digest_array(array: np.ndarray) -> str:
     if array.dtype.kind == "O":
         state.update(repr(array.tolist()).encode())
     else:
-        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return state.hexdigest()[:16]
 
 

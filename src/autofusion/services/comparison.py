@@ -67,7 +67,9 @@ def _compare_floats(
     error, own, size = (np.abs(array) for array in (wide - exact, expected - exact, exact))
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
-    worst = max(whole, _strain_slices(*map(_slices, (error, own, size)), floor), key=lambda strain: strain.value)
+    worst = max(
+        whole, _strain_slices(_slices(error), _slices(own), _slices(size), floor), key=lambda strain: strain.value
+    )
     return Comparison(
         name,
         str(ours.dtype),

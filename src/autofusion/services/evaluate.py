@@ -44,7 +44,9 @@ def _evaluate_node(
 ) -> tuple[np.ndarray, ...]:
     if node.body is None:
         captured = {name: array for name in _captured(node) if (array := known.get(name)) is not None}
-        captured |= {name: _widened(graph.constants[name], widen) for name in _captured(node) if name in graph.constants}
+        captured |= {
+            name: _widened(graph.constants[name], widen) for name in _captured(node) if name in graph.constants
+        }
         return tuple(evaluate(node, operands, widen=widen, captured=captured))
     feeds = {name: array for name, array in zip(node.inputs, operands, strict=True) if array is not None}
     results = evaluate_graph(node.body, feeds, widen=widen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,17 +27,18 @@ def open_oracle(model: Path) -> Oracle:
 
 def _open_onnxruntime(model: Path) -> Oracle | None:
     try:
-        import onnxruntime  # noqa: PLC0415  optional, and slow to import
+        import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
         return None
-    settings = onnxruntime.SessionOptions()
-    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    package = cast(Any, onnxruntime)
+    settings = package.SessionOptions()
+    settings.graph_optimization_level = package.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 4
     try:
-        session = onnxruntime.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+        session = package.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001  it has no common base class for "cannot load this model"
         return None
-    names = [output.name for output in session.get_outputs()]
+    names: list[str] = [output.name for output in session.get_outputs()]
 
     def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         return dict(zip(names, session.run(names, dict(feeds)), strict=True))
@@ -45,10 +47,10 @@ def _open_onnxruntime(model: Path) -> Oracle | None:
 
 
 def _open_reference(model: Path) -> Oracle:
-    import onnx  # noqa: PLC0415  slow to import
-    from onnx.reference import ReferenceEvaluator  # noqa: PLC0415
+    import onnx
+    from onnx.reference import ReferenceEvaluator
 
-    evaluator = ReferenceEvaluator(str(model))
+    evaluator: Any = ReferenceEvaluator(str(model))
     names = [str(name) for name in evaluator.output_names]
 
     def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
