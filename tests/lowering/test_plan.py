@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autofusion.ir import DType, Graph, Node, Value, symbol
+from autofusion.errors import ModelError
+from autofusion.ir import Dim, DType, Graph, Node, Value, symbol
 from autofusion.lowering import lower
 from autofusion.plan.serial import dump_plan, parse_plan
 from lowering.graphs import build, fuse, kernels_of, node, randoms, run_graph, run_plan
@@ -122,13 +123,22 @@ def test_values_of_unknown_shape_stay_on_the_host():
 def test_a_symbol_that_no_input_gives_counts_as_unknown():
     graph = Graph("main", ["x"], ["y"])
     for name in ("x", "h", "y"):
-        graph.set_value(Value(name, DType.FLOAT, (symbol("n") * 2, 3) if name == "x" else (symbol("k"), 3)))
+        graph.set_value(Value(name, DType.FLOAT, (symbol("n") if name == "x" else symbol("k"), 3)))
     graph.add(node("Own", "x", "h"))
     graph.add(node("Relu", "h", "y"))
     plan = lower(graph, backend="native").plan
-    assert plan.symbols == ()
-    assert {buffer.shape for buffer in plan.buffers.values()} == {None}
+    assert plan.symbols == ("n",)
+    assert [plan.buffers[name].shape for name in "xhy"] == [("n", 3), None, None]
     assert [step.kernel for step in plan.steps] == ["host", "host"]
+
+
+@pytest.mark.parametrize("shape", [None, (symbol("n") * 2, 3)])
+def test_an_input_of_unknown_shape_is_refused(shape: tuple[Dim, ...] | None):
+    graph = Graph("main", ["x"], ["y"])
+    graph.set_value(Value("x", DType.FLOAT, shape))
+    graph.add(node("Relu", "x", "y"))
+    with pytest.raises(ModelError, match="AF171: the shape of input 'x' is not known"):
+        lower(graph, backend="native")
 
 
 def test_what_no_output_needs_is_dropped():

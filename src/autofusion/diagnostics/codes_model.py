@@ -105,5 +105,12 @@ MODEL_CODES = (
         "A node holds nested graphs, which no step of a plan can run.",
         "Export without control flow.",
     ),
+    Code(
+        "AF171",
+        "shape of an input",
+        "An input has no declared rank, or extents that do not follow from symbols which stand alone.",
+        "Give its shape when compiling.",
+        "E10001",
+    ),
     Code("AF190", "graph text", "A text form of a graph is malformed.", "The message names line and column."),
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from autofusion.ir import Graph
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ModelError
+from autofusion.ir import Graph, Shape
 from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.layout import assign_layouts
 from autofusion.lowering.packed import pack_weights
 from autofusion.lowering.records import Backend, Lowered
+from autofusion.lowering.scope import Scope
 from autofusion.lowering.workspace import Workspace
 
 
@@ -16,12 +19,32 @@ def lower(graph: Graph, *, backend: Backend) -> Lowered:
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
-    Operators without a kernel become host steps.  Raises ModelError for nested graphs.
+    Operators without a kernel become host steps.  Raises ModelError for nested graphs and for an
+    input whose shape is not known.
     """
     workspace = Workspace(graph, backend)
+    _check_inputs(graph, workspace.scope)
     for node in graph.topological():
         decode_node(node, workspace)
     draft = workspace.finish()
     if backend == "native":
         draft = pack_weights(assign_layouts(draft))
     return assemble(draft, (node.name for node in graph.topological()))
+
+
+def _check_inputs(graph: Graph, scope: Scope) -> None:
+    for name in graph.inputs:
+        if scope.shape(name) is None:
+            raise ModelError(
+                Diagnostic(
+                    "AF171",
+                    f"the shape of input {name!r} is not known: {_describe_shape(graph.value(name).shape)}",
+                    help=f"give it when compiling, such as --input_shape={name}:1,3,224,224",
+                )
+            )
+
+
+def _describe_shape(shape: Shape | None) -> str:
+    if shape is None:
+        return "the model declares no rank"
+    return f"no other input gives the symbols of [{', '.join(map(str, shape))}] alone"
