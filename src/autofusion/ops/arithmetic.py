@@ -10,7 +10,6 @@ import numpy as np
 from autofusion.ir import Dim, Node
 from autofusion.ir.dims import floor_divide, maximum, minimum, modulo
 from autofusion.ops.bounds import is_at_least
-from autofusion.ops.conversion import keep_opaque
 from autofusion.ops.operands import integer, text
 from autofusion.ops.pointwise import Combine, infer_broadcast, infer_same, infer_with_content
 from autofusion.ops.precision import elementwise, elementwise_with_node
@@ -64,11 +63,6 @@ def _absolute_extent(single: Sequence[Dim]) -> Dim | None:
     return extent if is_at_least(extent, 0) else None
 
 
-def _convert_binary(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 7 a broadcast had to be asked for, with an axis to align: such nodes stay as they are."""
-    return keep_opaque(node) if version < 7 else [node]
-
-
 def _convert_many(simple: str | None) -> Callable[[Node, int, Scope], Sequence[Node]]:
     """One operand makes an Identity, two make `simple`; before opset 8 nothing was broadcast."""
 
@@ -92,7 +86,6 @@ def _binary(
         7,
         commutative=commutative,
         pointwise=True,
-        convert=_convert_binary,
         infer=infer_with_content(combine) if combine else infer_broadcast,
         evaluate=elementwise(function),
     )
@@ -143,16 +136,16 @@ ROWS = (
     _many("Mean", lambda *terms: _sum(*terms) / len(terms)),
     _many("Max", lambda *terms: reduce(np.maximum, terms), lambda row: reduce(maximum, row)),
     _many("Min", lambda *terms: reduce(np.minimum, terms), lambda row: reduce(minimum, row)),
-    _unary("Abs", 6, np.abs, _absolute_extent),
-    _unary("Neg", 6, np.negative, lambda single: single[0] * -1),
+    _unary("Abs", 7, np.abs, _absolute_extent),
+    _unary("Neg", 7, np.negative, lambda single: single[0] * -1),
     _unary("Sign", 9, np.sign),
-    _unary("Ceil", 6, np.ceil),
-    _unary("Floor", 6, np.floor),
+    _unary("Ceil", 7, np.ceil),
+    _unary("Floor", 7, np.floor),
     _unary("Round", 11, np.rint),
-    _unary("Reciprocal", 6, lambda x: 1 / x),
-    _unary("Sqrt", 6, np.sqrt),
-    _unary("Exp", 6, np.exp),
-    _unary("Log", 6, np.log),
+    _unary("Reciprocal", 7, lambda x: 1 / x),
+    _unary("Sqrt", 7, np.sqrt),
+    _unary("Exp", 7, np.exp),
+    _unary("Log", 7, np.log),
     _unary("Sin", 7, np.sin),
     _unary("Cos", 7, np.cos),
     _unary("Tan", 7, np.tan),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from autofusion.ir import Attribute, Node
 from autofusion.ops.faults import BAD_ATTRIBUTE, MISSING_ATTRIBUTE, WRONG_ARITY, fault
 from autofusion.ops.rows import find_operator
-from autofusion.ops.schema import NEWEST_OPSET, Schema, schema_of
+from autofusion.ops.schema import NEWEST_OPSET, OLDEST_OPSET, Schema, schema_of
 from autofusion.ops.table import Scope
 
 
@@ -27,7 +27,7 @@ def canonicalize(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     _check_arity(node, schema)
     filled = _fill_attributes(node, schema)
     row = find_operator(node.op, node.domain)
-    if row is None or (node.domain == "" and schema.version > NEWEST_OPSET):
+    if row is None or (node.domain == "" and not (version >= OLDEST_OPSET and schema.version <= NEWEST_OPSET)):
         return (replace(filled, opaque=True, opset=version),)
     converted = row.convert(filled, version, scope) if row.convert else (filled,)
     finished = [_finish(part) for part in converted]

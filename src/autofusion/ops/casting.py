@@ -8,24 +8,14 @@ import numpy as np
 
 from autofusion.ir import Dim, DType, Node, Value
 from autofusion.ops.bounds import is_equal
-from autofusion.ops.conversion import keep_opaque, with_attributes
-from autofusion.ops.element_types import CODES, DTYPES
+from autofusion.ops.element_types import DTYPES
 from autofusion.ops.faults import NOT_EVALUABLE, fault
-from autofusion.ops.operands import content_of, integer, result, text
+from autofusion.ops.operands import content_of, integer, result
 from autofusion.ops.precision import required, widen_halves
 from autofusion.ops.table import Operator, Scope
 
 _SATURATION: Mapping[DType, float] = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 """Greatest finite number of the types that do not go on to infinity."""
-
-
-def _convert_cast(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 6 the type was written as a name."""
-    if version >= 6:
-        return [node]
-    names = {dtype.name: code for dtype, code in CODES.items()}
-    code = names.get(text(node, "to").upper())
-    return keep_opaque(node) if code is None else [with_attributes(node, to=code)]
 
 
 def _infer_cast(node: Node, scope: Scope) -> Sequence[Value]:
@@ -76,6 +66,6 @@ def _write(element: object) -> str:
 
 
 ROWS = (
-    Operator("Cast", 13, pointwise=True, convert=_convert_cast, infer=_infer_cast, evaluate=_evaluate_cast),
+    Operator("Cast", 13, pointwise=True, infer=_infer_cast, evaluate=_evaluate_cast),
     Operator("CastLike", 15, infer=_infer_cast_like, evaluate=_evaluate_cast_like),
 )

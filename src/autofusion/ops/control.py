@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from autofusion.ir import Dim, Graph, Node, Value
+from autofusion.ops.conversion import keep_opaque
 from autofusion.ops.faults import NOT_EVALUABLE, WRONG_ARITY, fault
 from autofusion.ops.operands import integer, integers, numbers_of, resolve_axis, result
 from autofusion.ops.precision import optional, required
@@ -125,6 +126,11 @@ def _infer_loop(node: Node, scope: Scope) -> Sequence[Value]:
     return values
 
 
+def _convert_scan(node: Node, version: int, scope: Scope) -> Sequence[Node]:
+    """Scan of opset 8 walked through the samples of a batch, each of a length of its own."""
+    return [node] if version >= 9 else keep_opaque(node)
+
+
 def _infer_scan(node: Node, scope: Scope) -> Sequence[Value]:
     """States keep their shape; stacked results take the extent of the scanned axis."""
     body = _graph(node, "body")
@@ -154,7 +160,7 @@ def _scan_length(node: Node, states: int, scope: Scope) -> Dim | None:
 
 
 ROWS = (
-    Operator("If", 1, infer=_infer_if),
-    Operator("Loop", 1, infer=_infer_loop),
-    Operator("Scan", 9, infer=_infer_scan),
+    Operator("If", 7, infer=_infer_if),
+    Operator("Loop", 7, infer=_infer_loop),
+    Operator("Scan", 9, convert=_convert_scan, infer=_infer_scan),
 )

@@ -144,7 +144,7 @@ def _convert_dropout(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     """Opset 7 to 11 mean inference; what the mask holds then was not said."""
     if version >= 12:
         return [trim_inputs(node)]
-    if version < 7 or any(node.outputs[1:]):
+    if any(node.outputs[1:]):
         return keep_opaque(node)
     return [attribute_to_input(node, "ratio", 1, scope, np.float32)]
 
@@ -169,7 +169,7 @@ def _infer_eye(node: Node, scope: Scope) -> Sequence[Value]:
 
 ROWS = (
     Operator("Shape", 15, convert=_convert_shape, infer=_infer_shape, evaluate=_evaluate_shape),
-    Operator("Size", 1, infer=_infer_size, evaluate=_evaluate_size),
+    Operator("Size", 7, infer=_infer_size, evaluate=_evaluate_size),
     Operator(
         "ConstantOfShape",
         9,
@@ -178,7 +178,7 @@ ROWS = (
         evaluate=_evaluate_constant_of_shape,
     ),
     Operator("Range", 11, infer=_infer_range, evaluate=_evaluate_range),
-    Operator("Identity", 1, pointwise=True, infer=_infer_identity, evaluate=_evaluate_identity),
+    Operator("Identity", 7, pointwise=True, infer=_infer_identity, evaluate=_evaluate_identity),
     Operator("Dropout", 12, convert=_convert_dropout, infer=_infer_dropout, evaluate=_evaluate_dropout),
     Operator("EyeLike", 9, infer=_infer_eye),
 )

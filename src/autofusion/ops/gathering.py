@@ -169,7 +169,7 @@ def _evaluate_cumulative_sum(node: Node, operands: Sequence[np.ndarray | None]) 
 
 
 ROWS = (
-    Operator("Gather", 1, convert=_convert_axis, infer=_infer_gather, evaluate=_evaluate_gather),
+    Operator("Gather", 7, convert=_convert_axis, infer=_infer_gather, evaluate=_evaluate_gather),
     Operator("GatherElements", 11, convert=_convert_axis, infer=_infer_indices, evaluate=_evaluate_gather_elements),
     Operator("GatherND", 12, infer=_infer_gather_nd, evaluate=_evaluate_gather_nd),
     Operator("ScatterND", 18, infer=infer_same, evaluate=_evaluate_scatter_nd),

@@ -8,11 +8,10 @@ import numpy as np
 
 from autofusion.ir import Dim, Node
 from autofusion.ops.bounds import is_equal, is_less
-from autofusion.ops.conversion import keep_opaque
 from autofusion.ops.operands import integer
 from autofusion.ops.pointwise import Combine, infer_same, infer_with_content
 from autofusion.ops.precision import required, widen_halves
-from autofusion.ops.table import Evaluate, Operator, Scope
+from autofusion.ops.table import Evaluate, Operator
 
 
 def _truth(answer: bool | None) -> Dim | None:
@@ -42,11 +41,6 @@ def _all_numbers(function: Callable[[Sequence[int]], bool]) -> Combine:
     return combine
 
 
-def _convert_binary(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 7 a broadcast had to be asked for, with an axis to align: such nodes stay as they are."""
-    return keep_opaque(node) if version < 7 else [node]
-
-
 def _evaluate_truth(function: Callable[..., np.ndarray]) -> Evaluate:
     def evaluate(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
         return [np.asarray(function(*(widen_halves(array) for array in operands if array is not None)))]
@@ -74,7 +68,6 @@ def _row(
         version,
         commutative=commutative,
         pointwise=True,
-        convert=_convert_binary,
         infer=infer_with_content(combine),
         evaluate=_evaluate_truth(function),
     )
@@ -91,7 +84,7 @@ ROWS = (
     _row("Xor", 7, np.logical_xor, _all_numbers(lambda pair: pair[0] != pair[1]), commutative=True),
     Operator(
         "Not",
-        1,
+        7,
         pointwise=True,
         infer=infer_with_content(_all_numbers(lambda single: not single[0])),
         evaluate=_evaluate_truth(np.logical_not),

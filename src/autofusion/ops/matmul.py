@@ -8,7 +8,7 @@ import numpy as np
 
 from autofusion.ir import Dim, DType, Node, Shape, Value
 from autofusion.ops.broadcast import broadcast_shapes
-from autofusion.ops.conversion import keep_opaque, trim_inputs
+from autofusion.ops.conversion import trim_inputs
 from autofusion.ops.einsum import evaluate_einsum, infer_einsum
 from autofusion.ops.faults import SHAPES_CONTRADICT, WRONG_RANK, describe, fault
 from autofusion.ops.operands import integer, number, require_rank, result, shape_of
@@ -72,8 +72,7 @@ def _evaluate_integer_matmul(node: Node, operands: Sequence[np.ndarray | None]) 
 
 
 def _convert_gemm(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 7 C had to be broadcast by an attribute: such nodes stay as they are."""
-    return keep_opaque(node) if version < 7 else [trim_inputs(node)]
+    return [trim_inputs(node)]
 
 
 def _infer_gemm(node: Node, scope: Scope) -> Sequence[Value]:
@@ -118,7 +117,7 @@ def _evaluate_gemm(node: Node, operands: Sequence[np.ndarray | None]) -> Sequenc
 
 
 ROWS = (
-    Operator("MatMul", 1, infer=_infer_product(1), evaluate=_evaluate_matmul),
+    Operator("MatMul", 7, infer=_infer_product(1), evaluate=_evaluate_matmul),
     Operator("Gemm", 11, convert=_convert_gemm, infer=_infer_gemm, evaluate=_evaluate_gemm),
     Operator("MatMulInteger", 10, infer=_infer_product(1, DType.INT32), evaluate=_evaluate_integer_matmul),
     Operator("QLinearMatMul", 10, infer=_infer_product(3)),

@@ -18,10 +18,10 @@ from autofusion.ops.table import Evaluate, Operator, Scope
 
 
 def _convert_batch(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 14 naming results beyond the first meant training; opset 7 dropped `is_test`, 9 `spatial`."""
+    """Before opset 14 naming results beyond the first meant training; opset 9 dropped `spatial`."""
     if version >= 14:
         return [node]
-    if version < 7 or node.attributes.get("spatial", 1) != 1:
+    if node.attributes.get("spatial", 1) != 1:
         return keep_opaque(node)
     training = any(node.outputs[1:])
     if any(node.outputs[3:]):
@@ -253,7 +253,7 @@ def _convert_axis(node: Node, version: int, scope: Scope) -> Sequence[Node]:
 
 ROWS = (
     Operator("BatchNormalization", 14, convert=_convert_batch, infer=_infer_batch, evaluate=_evaluate_batch),
-    Operator("InstanceNormalization", 6, infer=_infer_channels, evaluate=_evaluate_instance),
+    Operator("InstanceNormalization", 7, infer=_infer_channels, evaluate=_evaluate_instance),
     Operator("GroupNormalization", 21, convert=_convert_group, infer=_infer_channels, evaluate=_evaluate_group),
     Operator("LayerNormalization", 17, convert=_convert_axis, infer=_infer_last_axes, evaluate=_evaluate_layer),
     Operator(
@@ -262,10 +262,10 @@ ROWS = (
     _softmax_row("Softmax", softmax),
     _softmax_row("LogSoftmax", log_softmax),
     _softmax_row("Hardmax", hardmax),
-    Operator("LRN", 1, infer=infer_same, evaluate=_evaluate_local_response),
+    Operator("LRN", 7, infer=infer_same, evaluate=_evaluate_local_response),
     Operator(
         "LpNormalization",
-        1,
+        7,
         convert=_convert_axis,
         infer=_infer_along_axis,
         evaluate=elementwise_with_node(_norm),

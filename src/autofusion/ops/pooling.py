@@ -137,7 +137,7 @@ ROWS = (
     Operator("MaxPool", 10, convert=_convert_pool, infer=_infer_pool, evaluate=_evaluate_max),
     Operator("AveragePool", 19, convert=_convert_pool, infer=_infer_pool, evaluate=_evaluate_average),
     Operator("LpPool", 18, convert=_convert_pool, infer=_infer_pool, evaluate=_evaluate_norm),
-    _global_row("GlobalAveragePool", 1, lambda node, x, axes: x.mean(axes, keepdims=True)),
-    _global_row("GlobalMaxPool", 1, lambda node, x, axes: x.max(axes, keepdims=True)),
-    _global_row("GlobalLpPool", 2, _global_norm),
+    _global_row("GlobalAveragePool", 7, lambda node, x, axes: x.mean(axes, keepdims=True)),
+    _global_row("GlobalMaxPool", 7, lambda node, x, axes: x.max(axes, keepdims=True)),
+    _global_row("GlobalLpPool", 7, _global_norm),
 )

@@ -11,6 +11,7 @@ from autofusion.ir import Attribute, Dim, Graph, Node, Value, parse_dim
 from autofusion.ops.element_types import CODES, DTYPES
 from autofusion.ops.faults import EVALUATION_FAILED, NOT_EVALUABLE, SHAPES_CONTRADICT, fault
 from autofusion.ops.operands import CONTENT_LIMIT, numbers_of
+from autofusion.ops.schema import newest_opset
 from autofusion.ops.table import Scope
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class _Evaluator(Protocol):
 
 def infer_by_reference(node: Node, scope: Scope) -> Sequence[Value]:
     """Results of `node` by ONNX's rule, one per output place; an extent it leaves open makes the shape unknown."""
+    import onnx.checker
     import onnx.defs
     import onnx.shape_inference
     from onnx import OperatorSetIdProto
@@ -38,15 +40,16 @@ def infer_by_reference(node: Node, scope: Scope) -> Sequence[Value]:
             data[name] = tensor
     if node.subgraphs():
         return ()
+    opset = _opset_of(node)
     try:
         found = onnx.shape_inference.infer_node_outputs(
-            onnx.defs.get_schema(node.op, node.opset, node.domain),
+            onnx.defs.get_schema(node.op, opset, node.domain),
             _write_node(node),
             types,
             data,
-            opset_imports=[OperatorSetIdProto(domain=node.domain, version=node.opset)],
+            opset_imports=[OperatorSetIdProto(domain=node.domain, version=opset)],
         )
-    except onnx.shape_inference.InferenceError as error:
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
         raise fault(SHAPES_CONTRADICT, node, _last_line(error)) from error
     return [_read_type(found.get(name)) for name in node.outputs]
 
@@ -66,7 +69,7 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     ]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
     graph = helper.make_graph([_write_node(node)], node.name or "node", inputs, outputs)
-    imports = [helper.make_opsetid(node.domain, node.opset)]
+    imports = [helper.make_opsetid(node.domain, _opset_of(node))]
     if node.domain:
         imports.append(helper.make_opsetid("", 18))
     try:
@@ -78,6 +81,11 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     except Exception as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {_last_line(error)}") from error
     return tuple(np.asarray(array) for array in found)
+
+
+def _opset_of(node: Node) -> int:
+    """The newest opset for a canonical node, which takes more element types; else the one it was written in."""
+    return node.opset if node.opaque or node.domain else newest_opset()
 
 
 def _write_node(node: Node) -> NodeProto:

@@ -12,7 +12,6 @@ from autofusion.ops.bounds import is_at_least
 from autofusion.ops.broadcast import broadcast_shapes
 from autofusion.ops.conversion import (
     attribute_to_input,
-    keep_opaque,
     normalize_axes_input,
     normalize_axis,
     trim_inputs,
@@ -33,10 +32,6 @@ from autofusion.ops.operands import (
 )
 from autofusion.ops.precision import required
 from autofusion.ops.table import Operator, Scope
-
-
-def _convert_reshape(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    return [attribute_to_input(node, "shape", 1, scope)] if version < 5 else [node]
 
 
 def _infer_reshape(node: Node, scope: Scope) -> Sequence[Value]:
@@ -219,11 +214,6 @@ def _evaluate_expand(node: Node, operands: Sequence[np.ndarray | None]) -> Seque
     return [np.broadcast_to(x, shape).copy()]
 
 
-def _convert_tile(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Before opset 6 Tile repeated along one axis, both given as tensors."""
-    return keep_opaque(node) if version < 6 else [node]
-
-
 def _infer_tile(node: Node, scope: Scope) -> Sequence[Value]:
     x, repeats = scope.value(node.input(0)), content_of(node.input(1), scope)
     if x.shape is None or repeats is None:
@@ -281,13 +271,13 @@ def _evaluate_space_to_depth(node: Node, operands: Sequence[np.ndarray | None]) 
 
 
 ROWS = (
-    Operator("Reshape", 14, convert=_convert_reshape, infer=_infer_reshape, evaluate=_evaluate_reshape),
+    Operator("Reshape", 14, infer=_infer_reshape, evaluate=_evaluate_reshape),
     Operator("Flatten", 11, convert=_convert_flatten, infer=_infer_flatten, evaluate=_evaluate_flatten),
-    Operator("Transpose", 1, convert=_convert_transpose, infer=_infer_transpose, evaluate=_evaluate_transpose),
+    Operator("Transpose", 7, convert=_convert_transpose, infer=_infer_transpose, evaluate=_evaluate_transpose),
     Operator("Squeeze", 13, convert=_convert_axes, infer=_infer_squeeze, evaluate=_evaluate_squeeze),
     Operator("Unsqueeze", 13, convert=_convert_axes, infer=_infer_unsqueeze, evaluate=_evaluate_unsqueeze),
     Operator("Expand", 8, infer=_infer_expand, evaluate=_evaluate_expand),
-    Operator("Tile", 6, convert=_convert_tile, infer=_infer_tile, evaluate=_evaluate_tile),
+    Operator("Tile", 7, infer=_infer_tile, evaluate=_evaluate_tile),
     Operator("DepthToSpace", 11, infer=_infer_depth_to_space, evaluate=_evaluate_depth_to_space),
-    Operator("SpaceToDepth", 1, infer=_infer_space_to_depth, evaluate=_evaluate_space_to_depth),
+    Operator("SpaceToDepth", 7, infer=_infer_space_to_depth, evaluate=_evaluate_space_to_depth),
 )

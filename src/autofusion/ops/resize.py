@@ -13,7 +13,6 @@ from autofusion.ir import Dim, Node, Value
 from autofusion.ir.dims import floor_divide
 from autofusion.ops.conversion import (
     attribute_to_input,
-    keep_opaque,
     normalize_axes_attribute,
     trim_inputs,
     with_attributes,
@@ -26,8 +25,6 @@ from autofusion.ops.table import Operator, Scope
 
 def _convert_upsample(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     """Upsample took each result cell from the source cell at its place divided by the scale."""
-    if version < 7:
-        return keep_opaque(node)
     moved = node
     if version < 9:
         moved = attribute_to_input(node, "scales", 1, scope, np.float32)

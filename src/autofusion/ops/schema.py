@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from onnx import AttributeProto
     from onnx.defs import OpSchema
 
+OLDEST_OPSET = 7
+"""The oldest opset that is converted: before it, broadcasting was by attribute."""
+
 NEWEST_OPSET = 28
 """The newest opset whose operators were reviewed; nodes whose operator changed later stay opaque."""
 
@@ -70,12 +73,19 @@ def schema_of(name: str, domain: str = "", version: int | None = None) -> Schema
     """The form that operator `name` has in opset `version` (None: the newest reviewed), None where ONNX has none."""
     import onnx.defs
 
-    limit = min(NEWEST_OPSET, onnx.defs.onnx_opset_version()) if domain == "" else 2**31 - 1
+    limit = 2**31 - 1 if domain else newest_opset()
     try:
         schema = onnx.defs.get_schema(name, limit if version is None else version, domain)
     except onnx.defs.SchemaError:
         return None
     return _read_schema(schema)
+
+
+def newest_opset() -> int:
+    """The newest opset that both this package and the installed ONNX know."""
+    import onnx.defs
+
+    return min(NEWEST_OPSET, onnx.defs.onnx_opset_version())
 
 
 def _read_schema(schema: OpSchema) -> Schema:

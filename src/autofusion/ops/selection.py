@@ -42,8 +42,7 @@ _FAR = 2**31 - 1
 
 
 def _convert_concat(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """The axis was optional before opset 4."""
-    return [normalize_axis(with_attributes(node, axis=integer(node, "axis", 1)), scope)]
+    return [normalize_axis(node, scope)]
 
 
 def _infer_concat(node: Node, scope: Scope) -> Sequence[Value]:
@@ -51,7 +50,7 @@ def _infer_concat(node: Node, scope: Scope) -> Sequence[Value]:
     if not shapes:
         return []
     first, total = shapes[0]
-    axis = resolve_axis(node, integer(node, "axis", 1), len(total))
+    axis = resolve_axis(node, integer(node, "axis"), len(total))
     joined = list(total)
     for name, shape in shapes[1:]:
         if len(shape) != len(total):
@@ -83,7 +82,7 @@ def _join_contents(node: Node, scope: Scope) -> tuple[Dim, ...] | None:
 
 
 def _evaluate_concat(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    return [np.concatenate([array for array in operands if array is not None], integer(node, "axis", 1))]
+    return [np.concatenate([array for array in operands if array is not None], integer(node, "axis"))]
 
 
 def _convert_split(node: Node, version: int, scope: Scope) -> Sequence[Node]:
@@ -240,8 +239,6 @@ def _evaluate_slice(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
 
 def _convert_pad(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     """Pads and value are operands from opset 11; pads of some axes are written out for all of them."""
-    if version < 2:
-        return keep_opaque(node)
     moved = attribute_to_input(node, "pads", 1, scope) if version < 11 else trim_inputs(node)
     if version < 11:
         value, dtype = node.attributes.get("value", 0.0), scope.value(node.input(0)).dtype
@@ -309,7 +306,7 @@ def _evaluate_trilu(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
 _PAD_MODES: Mapping[str, Literal["reflect", "edge", "wrap"]] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
 
 ROWS = (
-    Operator("Concat", 4, convert=_convert_concat, infer=_infer_concat, evaluate=_evaluate_concat),
+    Operator("Concat", 7, convert=_convert_concat, infer=_infer_concat, evaluate=_evaluate_concat),
     Operator("Split", 18, convert=_convert_split, infer=_infer_split, evaluate=_evaluate_split),
     Operator("Slice", 10, convert=_convert_slice, infer=_infer_slice, evaluate=_evaluate_slice),
     Operator("Pad", 18, convert=_convert_pad, infer=_infer_pad, evaluate=_evaluate_pad),
