@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from autofusion.ir import Node
 from autofusion.patternlang.model import Call, Form, Reference, Statement
@@ -30,22 +31,22 @@ class Binding:
 
     def bind_node(self, bound: BoundNode) -> Binding:
         """With one more statement."""
-        return replace(self, nodes={**self.nodes, bound.statement.name: bound})
+        return Binding(self.form, {**self.nodes, bound.statement.name: bound}, self.values, self.absent)
 
     def bind_value(self, name: str, value: str) -> Binding:
         """With one more value."""
-        return replace(self, values={**self.values, name: value})
+        return Binding(self.form, self.nodes, {**self.values, name: value}, self.absent)
 
     def leave_out(self, name: str) -> Binding:
         """With one more name that is absent."""
-        return replace(self, absent=self.absent | {name})
+        return Binding(self.form, self.nodes, self.values, self.absent | {name})
 
-    @property
+    @cached_property
     def root(self) -> BoundNode:
         """The bound node whose result the match computes."""
         return next(iter(self.nodes.values()))
 
-    @property
+    @cached_property
     def members(self) -> tuple[BoundNode, ...]:
         """Bound nodes in the order of the text, which puts producers first."""
         return tuple(self.nodes[item.name] for item in self.form.statements if item.name in self.nodes)

@@ -90,7 +90,7 @@ class _Fuser:
         self._makers: dict[tuple[str, str], Fusion] = {}
 
     def run_stage(self, scope: Scope, stage: int, patterns: Sequence[Pattern]) -> None:
-        """Apply `patterns` in the nested graphs of `scope`, then in its own graph, until nothing matches."""
+        """Apply `patterns` in the nested graphs of `scope`, then in its own graph; normal forms to a fixed point."""
         self._graphs[scope.path] = scope.graph
         for node in scope.graph.topological():
             if node.subgraphs():
@@ -99,7 +99,8 @@ class _Fuser:
         # A part of a spelling says nothing by itself; a part of a fusion is a node left unfused.
         beginnings = index_beginnings(patterns if stage else ())
         is_first = True
-        while self._sweep(scope, stage, roots, beginnings, is_first):
+        # A fused node stands in no pattern of its own stage, so one sweep finds all; a normal form may.
+        while self._sweep(scope, stage, roots, beginnings, is_first) and not stage:
             is_first = False
 
     def restore(self) -> None:
