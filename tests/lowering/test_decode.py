@@ -184,7 +184,10 @@ def test_a_gate_over_another_tensor_is_no_silu():
 def test_clip_limits_that_are_computed_are_not_taken_in():
     nodes = [node("ReduceMax", "z", "low", keepdims=0), CONV, node("Clip", "c low", "y")]
     lowered = check_plan(conv_graph(nodes), "c y", ["host", "conv", "host"])
-    assert [(step.node, step.op) for step in lowered.host_steps] == [("low", "ReduceMax"), ("y", "Clip")]
+    assert [(step.node, step.op, step.reason) for step in lowered.host_steps] == [
+        ("low", "ReduceMax", "reduction over other axes than all spatial ones"),
+        ("y", "Clip", "limits or slopes are no constant scalars"),
+    ]
 
 
 def test_normalization_in_training_mode_is_not_folded():
@@ -274,7 +277,7 @@ def test_the_native_backend_takes_float32_alone():
     assert kernels_of(lower(graph, backend="reference")) == ["binary"]
 
 
-def test_a_normal_form_is_one_call_where_a_kernel_has_it():
+def test_a_silu_is_known_by_its_body():
     body = [node("Sigmoid", "x", "g"), node("Mul", "x g", "y")]
     graph = build({"x": [3, 4]}, body, "y", {})
     fuse(graph, "g y", "SiLU")
@@ -284,13 +287,19 @@ def test_a_normal_form_is_one_call_where_a_kernel_has_it():
     ]
 
 
-def test_a_normal_form_without_a_kernel_is_taken_apart():
+def test_a_body_without_kernels_runs_node_by_node():
     body = [node("Sigmoid", "x", "g"), node("Mul", "x g", "y")]
     graph = build({"x": [3, 4]}, body, "y", {}, DType.DOUBLE)
     fuse(graph, "g y", "SiLU")
     lowered = lower(graph, backend="native")
     assert [step.op for step in lowered.host_steps] == ["Sigmoid", "Mul"]
     assert lowered.steps_of == {"y": (0, 1)}
+
+
+def test_a_fused_node_that_is_called_like_an_operator_is_what_its_body_is():
+    graph = build({"x": [3, 4]}, [node("Neg", "x", "n"), node("Abs", "n", "y")], "y", {})
+    fuse(graph, "n y", "Relu")
+    assert [step.attributes["op"] for step in lower(graph, backend="native").plan.steps] == ["Neg", "Abs"]
 
 
 def test_nested_graphs_are_refused():

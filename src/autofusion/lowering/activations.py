@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from autofusion.ir import FUSED_DOMAIN, DType, Node
+from autofusion.ir import DType, Node
 from autofusion.lowering.constants import read_float, read_scalar, read_text
 from autofusion.lowering.records import Epilogue
 from autofusion.lowering.scope import Scope
@@ -16,19 +16,16 @@ Recognise = Callable[[Node, Scope], Epilogue | None]
 
 
 def find_epilogue(node: Node, scope: Scope) -> Epilogue | None:
-    """The activation that `node` applies to its first operand, None where the kernels have no such.
-
-    Knows ONNX operators in canonical form and the normal forms of the same names.
-    """
-    recognise = _ACTIVATIONS.get(node.op)
-    if recognise is None or node.opaque or node.domain not in ("", FUSED_DOMAIN):
+    """The activation that an ONNX operator applies to its first operand, None where the kernels have no such."""
+    recognise = _RECOGNISERS.get(node.op)
+    if recognise is None or node.opaque or node.domain:
         return None
     return recognise(node, scope)
 
 
 def find_gate(gate: Node, scope: Scope) -> Epilogue | None:
     """The activation `x * gate(x)`, None where the kernels have no such."""
-    if gate.op == "Sigmoid" and gate.domain == "":
+    if gate.op == "Sigmoid" and not gate.domain and not gate.opaque:
         return Epilogue("SiLU", 1.0)
     epilogue = find_epilogue(gate, scope)
     if epilogue is None or epilogue.activation != "HardSigmoid":
@@ -66,10 +63,6 @@ def _swish(node: Node, _scope: Scope) -> Epilogue:
     return Epilogue("SiLU", read_float(node, "alpha", 1.0))
 
 
-def _quick_gelu(node: Node, _scope: Scope) -> Epilogue:
-    return Epilogue("SiLU", read_float(node, "alpha", 1.702))
-
-
 def _gelu(node: Node, _scope: Scope) -> Epilogue:
     return Epilogue("GeluTanh" if read_text(node, "approximate", "none") == "tanh" else "Gelu")
 
@@ -94,7 +87,7 @@ def _highest(dtype: DType) -> float:
     return float.fromhex("0x1.fep127") if dtype is DType.BFLOAT16 else float(np.finfo(dtype.numpy.name).max)
 
 
-_ACTIVATIONS: Mapping[str, Recognise] = {
+_RECOGNISERS: Mapping[str, Recognise] = {
     "Relu": _plain("Relu"),
     "Sigmoid": _plain("Sigmoid"),
     "Tanh": _plain("Tanh"),
@@ -103,9 +96,10 @@ _ACTIVATIONS: Mapping[str, Recognise] = {
     "PRelu": _prelu,
     "Elu": _elu,
     "HardSigmoid": _hard_sigmoid,
-    "SiLU": _swish,
     "Swish": _swish,
-    "QuickGelu": _quick_gelu,
     "Gelu": _gelu,
     "Clip": _clip,
 }
+
+ACTIVATION_OPERATORS = frozenset(_RECOGNISERS)
+"""ONNX operators that may be activations of the kernels."""

@@ -60,7 +60,7 @@ class CostModel:
 
     def estimate(self, node: Node) -> Cost:
         """The cost of one operator; a fused one reads its operands and writes its results, and nothing in between."""
-        parts = flatten_node(node, keep=lambda _: False)
+        parts = flatten_node(node)
         traffic = sum(self._bytes(name) for name in (*node.operands, *node.results))
         if node.body is None and node.op in VIEWS:
             traffic = 0
@@ -72,7 +72,7 @@ class CostModel:
 
     def unfused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` with every fused one taken apart into the operators of its body."""
-        parts = (part for node in nodes for part in flatten_node(node, keep=lambda _: False))
+        parts = (part for node in nodes for part in flatten_node(node))
         return sum(self.estimate(part).seconds for part in parts)
 
     def _flops(self, node: Node) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from autofusion.ir import Node
 from autofusion.lowering.absorb import absorb_node
-from autofusion.lowering.activations import find_epilogue, find_gate
+from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.host import emit_host
 from autofusion.lowering.pointwise import (
@@ -44,6 +44,7 @@ OPENERS: Mapping[str, Open] = {
     "ReduceMean": open_reduction,
     "ReduceMax": open_reduction,
     "BatchNormalization": open_normalization,
+    **dict.fromkeys(ACTIVATION_OPERATORS, open_activation),
     **dict.fromkeys(BINARY_OPERATORS, open_binary),
     **dict.fromkeys(FUNCTIONS, open_function),
     **dict.fromkeys(VIEWS, open_view),
@@ -64,8 +65,7 @@ def decode_node(node: Node, workspace: Workspace) -> None:
     owner = Owner(node.name, node.op)
     if emit_content(owner, node, workspace):
         return
-    nodes = flatten_node(node, lambda part: _is_one_call(part, workspace))
-    for piece in _Body(nodes, node.results, workspace).pieces(owner):
+    for piece in _Body(flatten_node(node), node.results, workspace).pieces(owner):
         if piece.host is not None:
             emit_host(owner, piece.host, workspace, piece.reason)
         for call in piece.calls:
@@ -113,9 +113,7 @@ class _Body:
         if node.opaque:
             return f"{node.op} of opset {node.opset} has no canonical form", []
         if node.domain or opener is None:
-            if find_epilogue(node, self._workspace.scope) is None:
-                return f"no kernel for {node.op}", []
-            opener = open_activation
+            return f"no kernel for {node.op}", []
         return opener(node, self._workspace), [index]
 
     def _extend(self, call: Call, chain: list[int]) -> tuple[Call, list[int]]:
@@ -179,9 +177,3 @@ def _folded_operands(call: Call, workspace: Workspace) -> tuple[str, ...]:
             stem = f"{operands[index]}:folded" if operands[index] else f"{call.result.name}:bias"
             operands[index] = workspace.add_constant(stem, array.astype(dtype.numpy))
     return tuple(operands)
-
-
-def _is_one_call(node: Node, workspace: Workspace) -> bool:
-    """True for a normal form, such as Gelu, that a kernel computes as it stands."""
-    is_activation = find_epilogue(node, workspace.scope) is not None
-    return is_activation and not refuse_operands(workspace, node.input(0), node.outputs[0])

@@ -67,7 +67,7 @@ class _Assigner:
             self._buffers[result] = replace(buffer, layout="nhwc")
             del self._storages[result, "plain"]
         else:
-            stored = self._add(buffer, "nhwc", "inner")
+            stored = self._add(buffer, "nhwc")
         self._storages[result, "nhwc"] = stored
         self._steps.append(replace(step, inputs=inputs, outputs=(stored,)))
         if stored != result:
@@ -119,9 +119,9 @@ class _Assigner:
         if buffer.role == "constant":
             made = self._add_constant(buffer, layout)
         elif buffer.shape is not None and has_same_bytes(buffer.shape):
-            made = self._add(buffer, layout, "inner", alias=self._root(source))
+            made = self._add(buffer, layout, self._root(source))
         else:
-            made = self._add(buffer, layout, "inner")
+            made = self._add(buffer, layout)
             self._steps.append(Step("relayout", step.node, step.op, (source,), (made,)))
         self._storages[name, layout] = made
         return made
@@ -135,9 +135,9 @@ class _Assigner:
     def _root(self, name: str) -> str:
         return self._buffers[name].alias or name
 
-    def _add(self, buffer: Buffer, layout: Layout, role: str, alias: str | None = None) -> str:
+    def _add(self, buffer: Buffer, layout: Layout, alias: str | None = None) -> str:
         name = self._fresh(f"{buffer.name}:{layout}")
-        self._buffers[name] = Buffer(name, buffer.dtype, buffer.shape, "inner", layout, alias=alias)
+        self._buffers[name] = Buffer(name, buffer.dtype, buffer.shape, layout=layout, alias=alias)
         return name
 
     def _add_constant(self, buffer: Buffer, layout: Layout) -> str:
