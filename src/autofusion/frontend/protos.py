@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from onnx import AttributeProto, GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, numpy_helper
 
-from autofusion.ir import Attribute, Graph, Value
+from autofusion.ir import Attribute, DType, Graph, Value
 from autofusion.ops.element_types import CODES
 
 
@@ -33,21 +33,30 @@ def write_type(value: Value) -> TypeProto:
     return proto
 
 
-def write_tensor(name: str, array: np.ndarray) -> TensorProto:
-    """`array` as a tensor that carries its bytes."""
-    return numpy_helper.from_array(np.ascontiguousarray(array) if array.ndim else array, name)
+def fill_tensor(proto: TensorProto, name: str, array: np.ndarray) -> None:
+    """Write `array` into an empty `proto`."""
+    dtype = DType.of(array)
+    if dtype in (DType.STRING, DType.INT4, DType.UINT4):
+        proto.CopyFrom(numpy_helper.from_array(array, name))
+        return
+    # In place: a weight would be copied thrice on its way through a proto of its own.
+    proto.name, proto.data_type = name, CODES[dtype]
+    proto.dims.extend(array.shape)
+    proto.raw_data = array.tobytes()
 
 
-def write_attribute(name: str, value: Attribute, write_graph: Callable[[Graph], GraphProto]) -> AttributeProto:
-    """One attribute; `write_graph` writes a control-flow graph."""
-    proto = AttributeProto(name=name)
+def fill_attribute(
+    proto: AttributeProto, name: str, value: Attribute, fill_graph: Callable[[GraphProto, Graph], None]
+) -> None:
+    """Write one attribute into an empty `proto`; `fill_graph` writes a control-flow graph."""
+    proto.name = name
     match value:
         case Graph():
             proto.type = AttributeProto.GRAPH
-            proto.g.CopyFrom(write_graph(value))
+            fill_graph(proto.g, value)
         case np.ndarray():
             proto.type = AttributeProto.TENSOR
-            proto.t.CopyFrom(write_tensor("", value))
+            fill_tensor(proto.t, "", value)
         case int():
             proto.type, proto.i = AttributeProto.INT, int(value)
         case float():
@@ -56,7 +65,6 @@ def write_attribute(name: str, value: Attribute, write_graph: Callable[[Graph], 
             proto.type, proto.s = AttributeProto.STRING, value.encode()
         case _:
             _write_list(proto, value)
-    return proto
 
 
 def _write_list(proto: AttributeProto, items: tuple[int, ...] | tuple[float, ...] | tuple[str, ...]) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from autofusion.frontend.faults import TOO_LARGE, fault
-from autofusion.frontend.protos import write_attribute, write_tensor, write_value
+from autofusion.frontend.protos import fill_attribute, fill_tensor, write_value
 from autofusion.ir import FUSED_DOMAIN, DType, Graph, Node, Value
 from autofusion.ir.scope import Names, tree_names
 
@@ -51,7 +51,7 @@ class _Place:
 
     in_function: bool = False
     names: MutableMapping[str, str] = field(default_factory=dict[str, str])
-    initializers: list[TensorProto] = field(default_factory=list[TensorProto])
+    initializers: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
     promoted: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     def nest(self) -> _Place:
@@ -77,36 +77,42 @@ class _Writer:
         self._bytes = 0
 
     def write(self, producer_version: str) -> ModelProto:
-        graph = self._write_graph(self._graph, _Place())
-        graph.input.extend(write_value(name, value) for name, value in self._outside.items())
+        model = ModelProto(producer_name="graph-autofusion", producer_version=producer_version)
+        self._fill_graph(model.graph, self._graph, _Place())
+        model.graph.input.extend(write_value(name, value) for name, value in self._outside.items())
         opsets = [helper.make_opsetid(*entry) for entry in sorted({**self._domains, "": self._opset}.items())]
+        model.opset_import.extend(opsets)
+        model.ir_version = max(_MIN_IR_VERSION, helper.find_min_ir_version_for(opsets, ignore_unknown=True))
         for function in self._functions.values():
             function.opset_import.extend(opsets)
-        model = ModelProto(
-            ir_version=max(_MIN_IR_VERSION, helper.find_min_ir_version_for(opsets, ignore_unknown=True)),
-            producer_name="graph-autofusion",
-            producer_version=producer_version,
-            graph=graph,
-            functions=self._functions.values(),
-            opset_import=opsets,
-        )
+        model.functions.extend(self._functions.values())
         if self._outside:
             model.metadata_props.add(key="autofusion.weights", value=json.dumps(list(self._outside)))
         return model
 
-    def _write_graph(self, graph: Graph, place: _Place) -> GraphProto:
+    def _fill_graph(self, proto: GraphProto, graph: Graph, place: _Place) -> None:
         self._place_constants(graph, place)
         for name, array in sorted(graph.defaults.items()):
             if self._weights or array.nbytes <= SMALL_BYTES:
-                place.initializers.append(self._write_tensor(name, array))
-        return GraphProto(
-            name=graph.name or "graph",
-            node=self._write_nodes(graph, place),
-            input=[write_value(place.name(name), graph.value(name)) for name in graph.inputs],
-            output=[write_value(place.name(name), graph.value(name)) for name in graph.outputs],
-            initializer=[] if place.in_function else place.initializers,
-            value_info=[] if place.in_function else list(_describe_results(graph, place)),
-        )
+                place.initializers[name] = array
+        proto.name = graph.name or "graph"
+        proto.node.extend(self._write_nodes(graph, place))
+        proto.input.extend(write_value(place.name(name), graph.value(name)) for name in graph.inputs)
+        proto.output.extend(write_value(place.name(name), graph.value(name)) for name in graph.outputs)
+        if not place.in_function:
+            proto.value_info.extend(_describe_results(graph, place))
+            self._fill_initializers(proto, place)
+
+    def _fill_initializers(self, proto: GraphProto, place: _Place) -> None:
+        for name, array in place.initializers.items():
+            self._bytes += array.nbytes
+            if self._bytes > _MAX_FILE_BYTES:
+                raise fault(
+                    TOO_LARGE,
+                    f"graph {self._graph.name!r} has more than 2 GiB of weights, which one ONNX file cannot hold",
+                    "write it without weights",
+                )
+            fill_tensor(proto.initializer.add(), name, array)
 
     def _write_nodes(self, graph: Graph, place: _Place) -> list[NodeProto]:
         return [proto for node in graph.topological() for proto in self._write_node(node, place)]
@@ -126,7 +132,9 @@ class _Writer:
         proto.input.extend(place.name(value) for value in node.inputs)
         proto.output.extend(place.name(value) for value in node.outputs)
         for key, value in sorted(node.attributes.items()):
-            proto.attribute.append(write_attribute(key, value, lambda graph: self._write_graph(graph, place.nest())))
+            fill_attribute(
+                proto.attribute.add(), key, value, lambda inner, graph: self._fill_graph(inner, graph, place.nest())
+            )
         return [proto]
 
     def _write_call(self, node: Node, body: Graph, place: _Place) -> NodeProto:
@@ -169,22 +177,12 @@ class _Writer:
         if place.in_function:
             place.promoted[name] = array
         elif self._weights or array.nbytes <= SMALL_BYTES:
-            place.initializers.append(self._write_tensor(place.name(name), array))
+            place.initializers[place.name(name)] = array
         else:
             # Control-flow graphs beside each other may use one name for two constants.
             outside = name if name not in self._outside else self._names.fresh(name)
             place.names[name] = outside
             self._outside[outside] = Value(outside, DType.of(array), array.shape)
-
-    def _write_tensor(self, name: str, array: np.ndarray) -> TensorProto:
-        self._bytes += array.nbytes
-        if self._bytes > _MAX_FILE_BYTES:
-            raise fault(
-                TOO_LARGE,
-                f"graph {self._graph.name!r} has more than 2 GiB of weights, which one ONNX file cannot hold",
-                "write it without weights",
-            )
-        return write_tensor(name, array)
 
 
 def _start_node(node: Node, place: _Place) -> NodeProto:
