@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-from fusion.support import Net, run
-
 from autofusion.ir import Graph
+from fusion.support import Net, run
 
 IMAGE = ("batch", 4, 6, 6)
 

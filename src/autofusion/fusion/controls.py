@@ -114,7 +114,11 @@ def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
     every = sorted({*names, *ops, *(op for domain, op in operators() if not domain)})
     same = [known for known in every if known.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, every, n=3)
-    advice = f"did you mean {', '.join(close)}?" if close else "`autofusion patterns list` shows the names"
+    advice = (
+        f"did you mean {', '.join(close)}?"
+        if close
+        else "known are operator types, pattern names, display names and fused operators"
+    )
     what = "no operator and no pattern" if names else "no operator"
     raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
 

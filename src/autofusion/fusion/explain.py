@@ -19,7 +19,7 @@ from autofusion.patternlang.templates import render_template, spell_display
 
 
 def index_beginnings(patterns: Iterable[Pattern]) -> RootIndex:
-    """The statements of `patterns` that something must follow, anchors and inner ones, by the key of their operators."""
+    """The statements of `patterns` that something must follow, by the key of their operators: anchors, inner ones."""
     index: dict[str, list[Entry]] = {}
     for pattern in patterns:
         for form in pattern.forms:

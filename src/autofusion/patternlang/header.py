@@ -25,7 +25,7 @@ STAGES = (1, 2)
 
 T = TypeVar("T")
 
-_FIELDS: Mapping[str, type] = {
+FIELDS: Mapping[str, type] = {
     "schema": int,
     "name": str,
     "summary": str,
@@ -73,7 +73,7 @@ class _HeaderReader:
         self.findings: list[Diagnostic] = []
 
     def read(self) -> Pattern:
-        self._check_fields((), self._document.data, _FIELDS)
+        self._check_fields((), self._document.data, FIELDS)
         is_normal = "emit" in self._document.data
         if self._number("schema", SCHEMA) != SCHEMA:
             self._report(f"schema is {self._number('schema', SCHEMA)}, this version reads {SCHEMA}", "schema")
