@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -78,14 +79,14 @@ def _find_greatest(node: Node, views: np.ndarray, shape: tuple[int, ...], window
     """Where in the flattened image the greatest element of each window in `views` [N, C, *counts, *kernel] is."""
     rank = len(windows.kernel)
     outer = views.shape[: 2 + rank]
-    cells = np.unravel_index(views.reshape(*outer, -1).argmax(-1), windows.kernel)
-    order = range(rank) if integer(node, "storage_order") == 0 else reversed(range(rank))
-    place = np.arange(outer[0] * outer[1]).reshape(*outer[:2], *[1] * rank)
-    for axis in order:
-        starts = np.arange(outer[2 + axis]).reshape(-1, *[1] * (rank - 1 - axis)) * windows.strides[axis]
-        inside = starts - windows.pads[axis] + cells[axis] * windows.dilations[axis]
-        place = place * shape[2 + axis] + inside
-    return place.astype(np.int64)
+    greatest = views.reshape(*outer, -1).argmax(-1)
+    places = np.indices(outer)
+    found = places[0] * outer[1] + places[1]
+    for axis in range(rank) if integer(node, "storage_order") == 0 else reversed(range(rank)):
+        cell = greatest // math.prod(windows.kernel[axis + 1 :]) % windows.kernel[axis]
+        start = places[2 + axis] * windows.strides[axis] - windows.pads[axis]
+        found = found * shape[2 + axis] + start + cell * windows.dilations[axis]
+    return np.asarray(found, np.int64)
 
 
 def _evaluate_average(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:

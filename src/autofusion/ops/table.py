@@ -51,8 +51,9 @@ class Operator:
     """One row.
 
     `version` is the oldest opset, 7 or later, that has the canonical form; later ones differ from it in nothing but
-    attributes that are at their default and in element types that are taken.  `commutative` says that the first two operands may
-    be exchanged; `pointwise` that every result element depends on one element of each (broadcast) operand.
+    attributes that are at their default and in the element types that are taken.
+    `commutative` says that the first two operands may be exchanged; `pointwise` that every result element
+    depends on one element of each (broadcast) operand.
     Without `convert` older forms differ in nothing that matters; without `infer` the shape stays what `onnx`
     infers; without `evaluate` the ONNX reference implementation is used.
     """
