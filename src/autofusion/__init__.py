@@ -14,8 +14,8 @@ from autofusion.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from autofusion.artifact import Artifact, TensorInfo, read_artifact
-    from autofusion.compiler import CompileOptions
     from autofusion.errors import AutofusionError
+    from autofusion.options import CompileOptions
     from autofusion.runtime import Session, load
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 _HOMES: Mapping[str, str] = {
     "Artifact": "autofusion.artifact",
     "AutofusionError": "autofusion.errors",
-    "CompileOptions": "autofusion.compiler",
+    "CompileOptions": "autofusion.options",
     "Session": "autofusion.runtime",
     "TensorInfo": "autofusion.artifact",
     "load": "autofusion.runtime",

@@ -5,22 +5,21 @@ Each stage takes what the one before it gave and nothing else; `dump` is handed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from autofusion.accounting import build_report, count_types
 from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.frontend import Model, read_model, write_graph
-from autofusion.fusion import Controls, fuse
+from autofusion.fusion import fuse
 from autofusion.ir import Graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
 from autofusion.lowering import Lowered, lower
-from autofusion.passes import FOLD_BUDGET, run_passes
+from autofusion.options import CompileOptions
+from autofusion.passes import run_passes
 from autofusion.patternlang import find_builtin_patterns, load_patterns
-from autofusion.plan import Setting, Size
 from autofusion.plan.serial import dump_plan
 from autofusion.report.cann import render_cann
 from autofusion.report.json import render_json
@@ -33,58 +32,6 @@ STAGES = ("frontend", "passes", "fusion", "plan")
 
 Dump = Callable[[str, str], None]
 """Takes the name of a stage and the text of its result."""
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """Everything that a caller may choose.
-
-    `dims` gives extents to symbols and `shapes` to inputs; `pattern_directories` are read after the
-    built-in patterns.  `fold_budget` is the largest constant, in bytes, that folding may create.
-    """
-
-    backend: Literal["native", "reference"] = "native"
-    controls: Controls = Controls()
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict[str, tuple[Size, ...]])
-    pattern_directories: tuple[Path, ...] = ()
-    fold_budget: int = FOLD_BUDGET
-
-    def to_settings(self) -> dict[str, Setting]:
-        """The options as the manifest records them: the same on every machine."""
-        controls = self.controls
-        return {
-            "backend": self.backend,
-            "auto_fusion": controls.auto_fusion,
-            "level": controls.level,
-            "disabled": dict(sorted(controls.disabled.items())),
-            "whitelist": None if controls.whitelist is None else dict(sorted(controls.whitelist.items())),
-            "no_fusion_ops": dict(sorted(controls.no_fusion_ops.items())),
-            "dims": dict(sorted(self.dims.items())),
-            "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
-            "patterns": [folder.name for folder in self.pattern_directories],
-            "fold_budget": self.fold_budget,
-        }
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Setting], pattern_directories: tuple[Path, ...] = ()) -> CompileOptions:
-        """The options that `to_settings` recorded; folders of patterns are not among what it keeps."""
-        recorded: Mapping[str, Any] = settings
-        controls = Controls(
-            auto_fusion=recorded["auto_fusion"],
-            level=recorded["level"],
-            disabled=recorded["disabled"],
-            whitelist=recorded["whitelist"],
-            no_fusion_ops=recorded["no_fusion_ops"],
-        )
-        return cls(
-            backend=recorded["backend"],
-            controls=controls,
-            dims=recorded["dims"],
-            shapes={name: tuple(shape) for name, shape in recorded["shapes"].items()},
-            pattern_directories=pattern_directories,
-            fold_budget=recorded["fold_budget"],
-        )
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from autofusion.cli.atc_settings import Conversion
 from autofusion.cli.environment import disabled_fusions
-from autofusion.compiler import Compilation, CompileOptions
+from autofusion.compiler import Compilation
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.fusion import Controls
 from autofusion.ir import DType
+from autofusion.options import CompileOptions
 
 
 def make_options(settings: Conversion) -> CompileOptions:

@@ -13,7 +13,7 @@ from autofusion.cli.environment import disabled_fusions
 from autofusion.cli.values import parse_dims, parse_shapes
 
 if TYPE_CHECKING:
-    from autofusion.compiler import CompileOptions
+    from autofusion.options import CompileOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,8 +27,8 @@ def compile_options(function: Function) -> Function:
 
 def read_options(ctx: click.Context) -> CompileOptions:
     """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
-    from autofusion.compiler import CompileOptions
     from autofusion.fusion import Controls
+    from autofusion.options import CompileOptions
 
     given = ctx.meta[_KEY]
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")

@@ -56,6 +56,10 @@ class Fields:
         """An integer."""
         return _expect(int, self.fields[name], f"{self.place}.{name}")
 
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        return _expect(bool, self.fields[name], f"{self.place}.{name}")
+
     def optional_number(self, name: str) -> int | None:
         """An integer or null."""
         return None if self.fields[name] is None else self.number(name)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autofusion.artifact import SUFFIX
-from autofusion.compiler import CompileOptions, compile_model
+from autofusion.compiler import compile_model
 from autofusion.diagnostics import Diagnostic, Severity
+from autofusion.options import CompileOptions
 from autofusion.report.baseline import compare_reports
 from autofusion.report.records import FusionReport
 from autofusion.services.reports import read_report

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from autofusion.artifact import SUFFIX, read_artifact
-from autofusion.compiler import STAGES, CompileOptions, compile_model
+from autofusion.compiler import STAGES, compile_model
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
+from autofusion.options import CompileOptions
 from autofusion.plan.serial import dump_plan
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from autofusion.artifact import read_artifact
-from autofusion.compiler import CompileOptions, compile_model
+from autofusion.compiler import compile_model
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
 from autofusion.frontend import read_model
 from autofusion.ir import Graph
+from autofusion.options import CompileOptions
 from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
 from autofusion.runtime import open_session
 from autofusion.services.comparison import Case, compare_tensor

@@ -1,0 +1,111 @@
+"""What a caller of the compiler may choose, and how an artifact's manifest records it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, cast
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError
+from autofusion.fusion import Controls
+from autofusion.ir import DType
+from autofusion.passes import FOLD_BUDGET
+from autofusion.plan import Setting, Size
+from autofusion.plan.fields import Fields
+
+EVERY_OUTPUT = ""
+"""The key of `CompileOptions.output_types` that stands for all outputs without one of their own."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """Everything that a caller may choose.
+
+    `dims` gives extents to symbols and `shapes` to inputs; `pattern_directories` are read after the
+    built-in patterns.  `fold_budget` is the largest constant, in bytes, that folding may create.
+    `outputs` names the values that take the place of the model's outputs, by value or as `node:index`; () keeps
+    the model's own.  `output_types` casts outputs, named likewise or all by `EVERY_OUTPUT`, to another element type.
+    """
+
+    backend: Literal["native", "reference"] = "native"
+    controls: Controls = Controls()
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict[str, tuple[Size, ...]])
+    pattern_directories: tuple[Path, ...] = ()
+    fold_budget: int = FOLD_BUDGET
+    outputs: tuple[str, ...] = ()
+    output_types: Mapping[str, DType] = field(default_factory=dict[str, DType])
+
+    def to_settings(self) -> dict[str, Setting]:
+        """The options as the manifest records them: the same on every machine."""
+        controls = self.controls
+        return {
+            "backend": self.backend,
+            "auto_fusion": controls.auto_fusion,
+            "level": controls.level,
+            "disabled": dict(sorted(controls.disabled.items())),
+            "whitelist": None if controls.whitelist is None else dict(sorted(controls.whitelist.items())),
+            "no_fusion_ops": dict(sorted(controls.no_fusion_ops.items())),
+            "dims": dict(sorted(self.dims.items())),
+            "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
+            "patterns": [folder.name for folder in self.pattern_directories],
+            "fold_budget": self.fold_budget,
+            "outputs": list(self.outputs),
+            "output_types": {name: dtype.value for name, dtype in sorted(self.output_types.items())},
+        }
+
+    @classmethod
+    def from_settings(
+        cls, settings: Mapping[str, Setting], pattern_directories: tuple[Path, ...] = ()
+    ) -> CompileOptions:
+        """The options that `to_settings` recorded; folders of patterns are not among what it keeps.
+
+        Raises ArtifactError AF511 where a setting is missing, unknown or of another kind.
+        """
+        try:
+            return _read_settings(settings, pattern_directories)
+        except ValueError as error:
+            message = f"the options that the artifact records cannot be read: {error}"
+            remedy = "compile the model again; the artifact was changed or comes from another version"
+            raise ArtifactError(Diagnostic("AF511", message, help=remedy)) from error
+
+
+_ELEMENT_TYPES = tuple(dtype.value for dtype in DType)
+
+
+def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[Path, ...]) -> CompileOptions:
+    fields = Fields("options", dict(settings), tuple(CompileOptions().to_settings()))
+    texts = {name: _read_texts(fields, name) for name in ("disabled", "whitelist", "no_fusion_ops")}
+    controls = Controls(
+        auto_fusion=fields.flag("auto_fusion"),
+        level=fields.number("level"),
+        disabled=texts["disabled"] or {},
+        whitelist=texts["whitelist"],
+        no_fusion_ops=texts["no_fusion_ops"] or {},
+    )
+    dims, shapes, types = (_inner(fields, name) for name in ("dims", "shapes", "output_types"))
+    return CompileOptions(
+        backend=cast(Literal["native", "reference"], fields.choice("backend", ("native", "reference"))),
+        controls=controls,
+        dims={name: dims.number(name) for name in dims.fields},
+        shapes={name: shapes.sizes(name) for name in shapes.fields},
+        pattern_directories=pattern_directories,
+        fold_budget=fields.number("fold_budget"),
+        outputs=fields.texts("outputs"),
+        output_types={name: DType(types.choice(name, _ELEMENT_TYPES)) for name in types.fields},
+    )
+
+
+def _read_texts(fields: Fields, name: str) -> dict[str, str] | None:
+    if name == "whitelist" and fields.fields[name] is None:
+        return None
+    inner = _inner(fields, name)
+    return {key: inner.text(key) for key in inner.fields}
+
+
+def _inner(fields: Fields, name: str) -> Fields:
+    """The object `name` with whatever keys it has."""
+    record = fields.object(name)
+    return Fields(f"{fields.place}.{name}", record, tuple(record))
