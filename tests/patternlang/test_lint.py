@@ -173,6 +173,14 @@ def test_a_clean_file(tmp_path: Path) -> None:
             "value 'x' is neither among the inputs of [emit]",
         ),
         (
+            NORMAL + FORM + "[emit]\nop='E'\ninputs=['x', 'a']\n",
+            "AF416",
+            9,
+            1,
+            "input 'a' of [emit] is computed inside",
+        ),
+        (NORMAL + FORM + "[emit]\nop='E'\ninputs=['x']\nattrs = { k = true }\n", "AF402", 12, 11, "attribute k must"),
+        (
             NORMAL + form("a = Exp(x)", "b = Clip(a, ...)") + "[emit]\nop='E'\ninputs=['x']\n",
             "AF416",
             7,

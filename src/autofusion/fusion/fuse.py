@@ -45,7 +45,7 @@ class Fusion:
 
 @dataclass(frozen=True)
 class FusionResult:
-    """What `fuse` did: fusions and normal forms in the order they were made, and the misses by position."""
+    """What `fuse` did: fusions and normal forms in the order they were made, and the misses as they were found."""
 
     fusions: tuple[Fusion, ...]
     misses: tuple[Miss, ...]

@@ -223,7 +223,7 @@ class _HeaderReader:
             if isinstance(value, str):
                 source = self._document.source(value, "emit", "attrs", key)
                 attributes.update((key, subject) for subject in self._collect(lambda s=source: parse_subject(s)))
-            elif isinstance(value, int | float):
+            elif isinstance(value, int | float) and not isinstance(value, bool):
                 attributes[key] = value
             else:
                 self._report(f'attribute {key} must be a number or a string such as "bn.epsilon"', "emit", "attrs", key)

@@ -72,6 +72,8 @@ def check_emission(pattern: Pattern) -> Iterator[Diagnostic]:
     for name in emission.inputs:
         if name not in names:
             yield report_unknown("AF407", f"[emit] names {name!r}, which no form binds", name, names, emission.span)
+        elif name in _statements(pattern):
+            yield Diagnostic("AF416", f"input {name!r} of [emit] is computed inside the match", span=emission.span)
     for attribute in emission.attributes.values():
         if isinstance(attribute, Subject) and attribute.name not in names:
             message = f"[emit] names {attribute.name!r}, which no form binds"
