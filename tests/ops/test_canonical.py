@@ -9,7 +9,7 @@ import pytest
 from autofusion.errors import ModelError
 from autofusion.ir import DType, Graph, Node, Value, symbol
 from autofusion.ir.scope import GraphScope
-from autofusion.ops import canonicalize, find_operator, operators, schema_of
+from autofusion.ops import canonicalize, find_operator, operators, refine, schema_of
 from ops.cases import Case, check, convert, floats, ints, scope_of
 
 X = floats(2, 3, 5, 4)
@@ -150,6 +150,7 @@ def test_canonical_form_is_a_fixed_point(case: Case):
         assert not again.opaque
         assert (again.op, again.inputs, again.outputs, again.opset) == (part.op, part.inputs, part.outputs, part.opset)
         assert str(again.attributes) == str(part.attributes)
+        assert refine(part, scope) is part
 
 
 def node(op: str, inputs: str, outputs: str = "y", **attributes: object) -> Node:
@@ -225,6 +226,17 @@ def test_negative_axes_stay_where_the_rank_is_unknown():
     scope = scope_with(unknown=None, x=(2, 3, 4))
     assert canonicalize(node("Gather", "unknown i", axis=-1), 13, scope)[0].attributes["axis"] == -1
     assert canonicalize(node("Gather", "x i", axis=-1), 13, scope)[0].attributes["axis"] == 2
+
+
+def test_a_node_is_refined_by_what_became_known_later():
+    scope = scope_with(x=None)
+    (early,) = canonicalize(node("Softmax", "x", axis=-1), 13, scope)
+    assert refine(early, scope) is early
+    scope.graph.set_value(Value("x", DType.FLOAT, (2, symbol("n"), 4)))
+    later = refine(early, scope)
+    assert later.attributes["axis"] == 2
+    assert (later.name, later.inputs, later.outputs, later.origin) == ("node", ("x",), ("y",), ("node",))
+    assert refine(later, scope) is later
 
 
 def test_absent_reduction_axes_are_written_out():

@@ -1,6 +1,6 @@
 """The operator table: canonical form, symbolic inference and evaluation of one node of each ONNX operator."""
 
-from autofusion.ops.canonical import canonicalize
+from autofusion.ops.canonical import canonicalize, refine
 from autofusion.ops.evaluation import evaluate
 from autofusion.ops.inference import infer
 from autofusion.ops.precision import widen_array
@@ -20,6 +20,7 @@ __all__ = [
     "find_operator",
     "infer",
     "operators",
+    "refine",
     "schema_of",
     "widen_array",
 ]

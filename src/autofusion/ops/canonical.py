@@ -11,6 +11,8 @@ from autofusion.ops.rows import find_operator
 from autofusion.ops.schema import NEWEST_OPSET, OLDEST_OPSET, Schema, schema_of
 from autofusion.ops.table import Scope
 
+_PLAIN = (int, float, str, tuple)
+
 
 def canonicalize(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     """`node`, written in opset `version`, as equivalent nodes in canonical form, producers first.
@@ -34,6 +36,28 @@ def canonicalize(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     if all(part is not None for part in finished):
         return tuple(part for part in finished if part is not None)
     return (replace(filled, opaque=True, opset=version),)
+
+
+def refine(node: Node, scope: Scope) -> Node:
+    """A canonical `node` in the light of what `scope` has learnt since it was converted; itself where that is nothing.
+
+    Negative axes, implicit pads and the like become explicit once a rank or an extent is known.
+    """
+    if node.opaque or node.body is not None:
+        return node
+    parts = canonicalize(node, node.opset, scope)
+    refined = parts[0]
+    if len(parts) > 1 or refined.opaque or (refined.inputs == node.inputs and _same(refined, node)):
+        return node
+    return refined
+
+
+def _same(left: Node, right: Node) -> bool:
+    """True where the attributes are equal; arrays and nested graphs only as the same object."""
+    if left.attributes.keys() != right.attributes.keys():
+        return False
+    pairs = ((value, right.attributes[name]) for name, value in left.attributes.items())
+    return all(a is b or (isinstance(a, _PLAIN) and a == b) for a, b in pairs)
 
 
 def _check_arity(node: Node, schema: Schema) -> None:
