@@ -312,15 +312,21 @@ def test_nodes_that_were_left_unconverted_match_nothing(tmp_path: Path) -> None:
         ("e.alpha < 1", "ATTRIBUTE(alpha, 1.0, < 1)"),
         ("lo is const", ""),
         ("lo == 4", ""),
+        ("one_float_type(lo, x, k)", ""),
+        ("one_float_type(lo, i)", "DTYPE(i, int64, float)"),
+        ("same_shape(lo, x)", ""),
+        ("same_shape(k, x)", "BROADCAST(0, [], [2, 3])"),
     ],
 )
 def test_clauses(tmp_path: Path, where: str, reason: str) -> None:
     net = Net()
     net.const("k", np.array(6, np.float32))
+    net.const("n", np.array(2, np.int64))
     net.op("Elu", net.input("x", PLAIN), "e")
-    net.op("Clip", "e _ k", "y")
+    net.op("Clip", "e _ k", "c")
+    net.op("Pow", "c n", "y")
     graph = net.output("y")
-    result = apply(tmp_path, "e = Elu(x)\ny = Clip(e, lo?, k)", graph, f'where = ["{where}"]')
+    result = apply(tmp_path, "e = Elu(x)\nc = Clip(e, lo?, k)\ny = Pow(c, i)", graph, f'where = ["{where}"]')
     assert [str(miss.reason) for miss in result.misses] == ([reason] if reason else [])
     assert (len(graph) == 1) is not bool(reason)
 

@@ -123,9 +123,8 @@ def _check_predicate(scope: Scope, binding: Binding, clause: PredicateClause) ->
     rule = PREDICATES[clause.predicate]
     present = tuple(name for name in names if binding.value(name) is not None)
     # A list shrinks by its absent members; the fixed places before it must be there.
-    if any(binding.value(name) is None for name in names[: len(rule.kinds)]) and (
-        not rule.is_variadic or binding.value(names[0]) is None
-    ):
+    fixed = names[: len(rule.kinds) - rule.is_variadic]
+    if not present or any(binding.value(name) is None for name in fixed):
         return None
     return CHECKS[clause.predicate](scope, binding, present)
 
