@@ -62,17 +62,17 @@ def build(
     return graph
 
 
-def fuse(graph: Graph, names: str, op: str = "FusedOp") -> Node:
-    """Put one fused node in the place of the nodes in `names`, the last of which gives the result, and return it."""
+def fuse(graph: Graph, names: str, op: str = "FusedOp", outputs: str = "") -> Node:
+    """Put one fused node in the place of the nodes in `names` and return it; it gives the last one's results."""
     members = [graph.node(name) for name in names.split()]
-    outputs = members[-1].outputs
+    results = tuple(outputs.split()) or members[-1].outputs
     made = {result for member in members for result in member.results}
     inputs = tuple(dict.fromkeys(name for member in members for name in member.operands if name not in made))
-    body = Graph(op, inputs, outputs)
+    body = Graph(op, inputs, results)
     for member in members:
         body.add(member, [graph.value(name) for name in (*member.operands, *member.results)])
     origin = tuple(name for member in members for name in member.origin)
-    fused = Node(members[-1].name, op, inputs, outputs, domain=FUSED_DOMAIN, origin=origin, body=body)
+    fused = Node(members[-1].name, op, inputs, results, domain=FUSED_DOMAIN, origin=origin, body=body)
     graph.replace([member.name for member in members], [fused])
     return fused
 

@@ -94,10 +94,7 @@ def _absorb_addend(call: Call, node: Node, scope: Scope, product: Product, other
     if residual or addend.dtype != call.result.dtype or addend.shape is None:
         return None
     if addend.shape == call.result.shape:
-        operands = (x, weight, bias, other)
-        # The order of the kernel is fixed: nothing can be folded below a residual.
-        sealed = replace(product, can_scale=False, can_shift=False)
-        return _extended(replace(call, operands=operands, product=sealed), node)
+        return _extended(replace(call, operands=(x, weight, bias, other)), node)
     is_bias = call.kernel == "matmul" and addend.shape == (product.channels,) and not bias and product.bias is None
     if not is_bias:
         return None
@@ -133,6 +130,7 @@ def _scaled(
 
 
 def _is_foldable(call: Call, product: Product) -> bool:
+    """True where a factor can go into the weight: a residual would need it too."""
     return product.can_scale and product.can_shift and not call.operands[3]
 
 
