@@ -85,6 +85,20 @@ MODEL_CODES = (
         "Give the extents that the model leaves open only.",
         "E10049",
     ),
+    Code(
+        "AF133",
+        "unknown output",
+        "An option names an output that the model does not have, or a value that no node of it computes.",
+        "The message lists what comes near.",
+        "E10016",
+    ),
+    Code(
+        "AF134",
+        "type of an output",
+        "An output cannot be converted to the type that is asked for.",
+        "Leave the output out of the option.",
+        "E10001",
+    ),
     Code("AF150", "number of operands", "A node has too few or too many operands or results.", _CHECKER),
     Code("AF151", "missing attribute", "A node lacks an attribute that its operator needs.", _CHECKER),
     Code("AF152", "bad attribute", "An attribute of a node has an impossible value.", _CHECKER),
@@ -101,9 +115,9 @@ MODEL_CODES = (
     Code("AF157", "evaluation failed", "A node cannot be computed for the operands at hand.", "Correct the operands."),
     Code(
         "AF170",
-        "nested graph",
-        "A node holds nested graphs, which no step of a plan can run.",
-        "Export without control flow.",
+        "deeply nested graphs",
+        "Graphs of control flow lie in one another more deeply than a plan can hold.",
+        "Export with less control flow.",
     ),
     Code(
         "AF171",

@@ -19,8 +19,8 @@ def lower(graph: Graph, *, backend: Backend) -> Lowered:
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
-    Operators without a kernel become host steps.  Raises ModelError for nested graphs and for an
-    input whose shape is not known.
+    Operators without a kernel become host steps.  Raises ModelError for an input whose shape is not
+    known and for graphs nested too deeply.
     """
     workspace = Workspace(graph, backend)
     _check_inputs(graph, workspace.scope)

@@ -79,10 +79,12 @@ class Workspace:
         operands = tuple(self._same.get(name, name) for name in inputs)
         self._steps.append(Step(kernel, owner.name, owner.op, operands, outputs, dict(settings), origin))
 
-    def emit_host(self, owner: Owner, node: Node, settings: Mapping[str, Setting], reason: str) -> None:
-        """Append a step that runs `node` by its reference implementation."""
+    def emit_host(
+        self, owner: Owner, node: Node, operands: tuple[str, ...], settings: Mapping[str, Setting], reason: str
+    ) -> None:
+        """Append a step that runs `node` by its reference implementation on `operands`."""
         self._reasons[node.outputs] = reason
-        self.emit(owner, "host", node.inputs, node.outputs, settings, node.origin)
+        self.emit(owner, "host", operands, node.outputs, settings, node.origin)
 
     def alias(self, owner: Owner, source: str, result: Value, origin: tuple[str, ...]) -> None:
         """Say that `result` has the bytes of `source`; a copy where it is an output of the model."""

@@ -87,7 +87,9 @@ KERNELS: dict[str, Kernel] = {
         Kernel("relayout", ("x",), (), ("any",)),
         # The same bytes in another buffer (an input or an alias that is an output of the model).
         Kernel("copy", ("x",), (), ("any",)),
-        # Any ONNX operator by its reference implementation: `op`, `domain`, `opset`, and `attributes` (see lowering).
-        Kernel("host", ("...",), ("op", "domain", "opset", "attributes"), ("plain",)),
+        # Any ONNX operator by its reference implementation: `op`, `domain`, `opset`, and `attributes` as
+        # `plan.attributes` writes them.  The last operands are what graphs among the attributes capture,
+        # under the names `captured` (absent without graphs).
+        Kernel("host", ("...",), ("op", "domain", "opset", "attributes", "captured"), ("plain",)),
     )
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
@@ -13,7 +13,9 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, AutofusionError
 from autofusion.plan import Plan, Setting, Size, Step, evaluate_size
 from autofusion.plan.attributes import decode_attribute
+from autofusion.plan.nested import NestedNode, check_attributes
 from autofusion.runtime.damage import damaged_plan
+from autofusion.runtime.nested import make_node
 from autofusion.runtime.shapes import Shape, refuse_dims, show_shape
 from autofusion.runtime.views import array_type
 
@@ -39,7 +41,7 @@ def prepare_host_steps(plan: Plan) -> dict[int, HostStep]:
     if importlib.util.find_spec("onnx") is None:
         raise _missing_package("onnx", operators)
     try:
-        return {index: partial(_run_node, _make_node(plan.steps[index])) for index in indices}
+        return {index: _read_operation(plan.steps[index]).run for index in indices}
     except ModuleNotFoundError as error:
         raise _missing_package(str(error.name), operators) from error
 
@@ -73,10 +75,29 @@ def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Sh
         )
 
 
-def _make_node(step: Step) -> Node:
-    from autofusion.ir import Node
-    from autofusion.ops.rows import find_operator
+@dataclass(frozen=True)
+class _Operation:
+    """A node that a host step runs, and the names under which its graphs read the operands after its own."""
 
+    node: Node
+    captured: tuple[str, ...]
+
+    def run(self, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
+        from autofusion.ops import evaluate
+
+        node, own = self.node, len(self.node.inputs)
+        captured = {name: array for name, array in zip(self.captured, operands[own:], strict=True) if array is not None}
+        try:
+            return evaluate(node, operands[:own], captured=captured)
+        except AutofusionError:
+            raise
+        except Exception as error:
+            # The operator's code meets attributes from a file: whatever it makes of wrong ones is the file's fault.
+            text = f"step {node.name!r} ({node.op}) failed: {type(error).__name__}: {error}"
+            raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
+
+
+def _read_operation(step: Step) -> _Operation:
     settings = step.attributes
     try:
         op, domain, opset = (
@@ -86,24 +107,15 @@ def _make_node(step: Step) -> Node:
         )
         written = cast(Mapping[str, Setting], _expect(dict, settings["attributes"]))
         attributes = {name: decode_attribute(value) for name, value in written.items()}
+        captured = tuple(_expect(str, name) for name in _expect(list, settings.get("captured", [])))
+        own = len(step.inputs) - len(captured)
+        if own < 0 or not all(step.inputs[own:]) or len(set(captured)) < len(captured):
+            raise ValueError(f"{len(captured)} captured values do not fit {len(step.inputs)} operands")
+        check_attributes(attributes, set(captured))
     except (KeyError, TypeError, ValueError) as error:
         raise damaged_plan(f"host step {step.node!r} has impossible settings: {error}") from error
-    row = find_operator(op, domain)
-    opaque = row is not None and row.version != opset
-    return Node(step.node, op, step.inputs, step.outputs, attributes, domain, opset, opaque, step.origin)
-
-
-def _run_node(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
-    from autofusion.ops import evaluate
-
-    try:
-        return evaluate(node, operands)
-    except AutofusionError:
-        raise
-    except Exception as error:
-        # The operator's code meets attributes from a file: whatever it makes of wrong ones is the file's fault.
-        text = f"step {node.name!r} ({node.op}) failed: {type(error).__name__}: {error}"
-        raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
+    node = NestedNode(step.node, op, domain, opset, step.inputs[:own], step.outputs, attributes)
+    return _Operation(make_node(node, step.origin), captured)
 
 
 def _expect(kind: type[T], value: object) -> T:
