@@ -24,6 +24,7 @@ from autofusion.runtime.records import (
     NOWHERE,
     OPERANDS,
     PANEL,
+    PANEL_BLOCK,
     RECORD,
     ROW_BLOCK,
     UNARY_OPERATORS,
@@ -277,24 +278,28 @@ def _encode_copy(bound: BoundStep) -> _Fields:
 
 
 def _measure_conv(bound: BoundStep) -> int:
-    """Row pointers, a row of zeros and gathered rows of one thread (`af_conv_scratch`)."""
+    """Row pointers, a row of zeros, and gathered rows or sums of one thread (`af_conv_scratch`)."""
     channels = bound.shape(bound.operand(0))[1]
     filters, group = bound.shape(bound.result)[1], bound.integer("group")
     taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
     if group < 1 or channels == group == filters:
         return 0
     depth = channels // group
-    gathered = depth < GATHER_CHANNELS and taps > 1
-    return (
-        _round_up(8 * ROW_BLOCK * taps)
-        + _round_up(4 * channels)
-        + (_round_up(4 * ROW_BLOCK * depth * taps) if gathered else 0)
-    )
+    gathers = depth < GATHER_CHANNELS and taps > 1
+    buffer = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else _measure_sums(depth * taps)
+    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + buffer
 
 
 def _measure_matmul(bound: BoundStep) -> int:
-    """Row pointers, one packed panel and transposed rows of one thread (`af_matmul_scratch`)."""
-    return _round_up(8 * ROW_BLOCK) + 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK
+    """Row pointers, one packed panel, transposed rows and sums of one thread (`af_matmul_scratch`)."""
+    a = bound.shape(bound.operand(0))
+    depth = a[-2] if bound.integer("trans_a") else a[-1]
+    return 8 * ROW_BLOCK + 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + _measure_sums(depth)
+
+
+def _measure_sums(depth: int) -> int:
+    """Sums of the panels under way, if a product of this depth takes several blocks (`af_sums_bytes`)."""
+    return 4 * PANEL_BLOCK * ROW_BLOCK * PANEL if depth > DEPTH_BLOCK else 0
 
 
 def _round_up(size: int) -> int:

@@ -76,6 +76,9 @@ ROW_BLOCK = 144
 DEPTH_BLOCK = 256
 """Elements of a row that a product works on at a time (AF_DEPTH_BLOCK)."""
 
+PANEL_BLOCK = 8
+"""Panels that a product deeper than `DEPTH_BLOCK` works on at a time (AF_PANEL_BLOCK)."""
+
 PANEL = 16
 """Columns of a weight panel."""
 

@@ -231,7 +231,7 @@ static int check_matmul(const checker *c) {
            check_operand(c, AF_A, span_axes(p->batch, p->a_strides, AF_BATCH_AXES, a)) ||
            check_operand(c, AF_B, span_axes(p->batch, p->b_strides, AF_BATCH_AXES, b)) ||
            check_optional(c, AF_BIAS, p->columns) || check_optional(c, AF_RESIDUAL, y) ||
-           check_scratch(c, af_matmul_scratch()) || check_overlap(c, 0);
+           check_scratch(c, af_matmul_scratch(p)) || check_overlap(c, 0);
 }
 
 static int check_pool(const checker *c) {

@@ -13,6 +13,7 @@ typedef struct task {
     const float **table; /* [taps][AF_ROW_BLOCK]: the pixel under each tap of each window */
     float *zeros;        /* the pixel outside the image */
     float *gathered;     /* [AF_ROW_BLOCK][taps * channels per group], or null */
+    float *sums;         /* of af_block, or null */
     int64_t taps, depth; /* of one group: taps of the kernel, channels */
 } task;
 
@@ -33,8 +34,8 @@ static int64_t zeros_bytes(const af_conv *conv) { return round_to_line((int64_t)
 int64_t af_conv_scratch(const af_conv *conv) {
     if (is_depthwise(conv)) return 0;
     int64_t row = count_taps(&conv->window) * (conv->channels / conv->group);
-    int64_t gathered = gathers(conv) ? round_to_line((int64_t)sizeof(float) * AF_ROW_BLOCK * row) : 0;
-    return table_bytes(conv) + zeros_bytes(conv) + gathered;
+    int64_t buffer = gathers(conv) ? round_to_line((int64_t)sizeof(float) * AF_ROW_BLOCK * row) : af_sums_bytes(row);
+    return table_bytes(conv) + zeros_bytes(conv) + buffer;
 }
 
 /* Fill one column of the table: the pixels under the window that starts at `start` of image `x`. */
@@ -108,7 +109,8 @@ static void multiply_panels(const task *task, const af_block *block, int64_t gro
     for (int64_t panel = panels.first; panel < panels.last; panel++) {
         int64_t row = (group * panel_count + panel) * task->taps * task->depth + skipped;
         int64_t column = panel * AF_PANEL;
-        af_multiply(block, task->weights + row * AF_PANEL, group * filters + column, smaller(filters - column, AF_PANEL));
+        af_multiply(block, task->weights + row * AF_PANEL, panel - panels.first, group * filters + column,
+                    smaller(filters - column, AF_PANEL));
     }
 }
 
@@ -123,12 +125,14 @@ static void run_gathered(const task *task, af_block block, int64_t group, af_ran
     multiply_panels(task, &block, group, panels, 0);
 }
 
-/* Multiply in place, in blocks of about AF_DEPTH_BLOCK floats so that a panel's share stays in the first-level cache. */
+/* Multiply up to AF_PANEL_BLOCK panels in place, in blocks of about AF_DEPTH_BLOCK floats so that a panel's share
+   stays in the first-level cache. */
 static void run_in_place(const task *task, af_block block, int64_t group, af_range panels) {
     int64_t pieces = task->depth > AF_DEPTH_BLOCK ? divide_up(task->depth, AF_DEPTH_BLOCK) : 1;
     int64_t length = divide_up(task->depth, pieces);
     int64_t blocks = pieces > 1 ? task->taps : divide_up(task->taps * task->depth, AF_DEPTH_BLOCK);
     blocks = blocks < 1 ? 1 : smaller(blocks, task->taps);
+    block.sums = task->sums;
     block.first = 1;
     for (int64_t i = 0, tap = 0; i < blocks; i++) {
         block.segments = (task->taps - tap) / (blocks - i);
@@ -161,10 +165,12 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
         int64_t before = group * panel_count;
         af_range range = {panels.first > before ? panels.first - before : 0, smaller(panels.last - before, panel_count)};
         if (range.first >= range.last) continue;
-        if (task->gathered)
+        if (task->gathered) {
             run_gathered(task, block, group, range);
-        else
-            run_in_place(task, block, group, range);
+            continue;
+        }
+        for (int64_t panel = range.first; panel < range.last; panel += AF_PANEL_BLOCK)
+            run_in_place(task, block, group, (af_range){panel, smaller(panel + AF_PANEL_BLOCK, range.last)});
     }
 }
 
@@ -186,7 +192,11 @@ void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
         .depth = conv->channels / conv->group,
     };
     memset(task.zeros, 0, sizeof(float) * (size_t)conv->channels);
-    if (gathers(conv)) task.gathered = (float *)(scratch + table_bytes(conv) + zeros_bytes(conv));
+    float *buffer = (float *)(scratch + table_bytes(conv) + zeros_bytes(conv));
+    if (gathers(conv))
+        task.gathered = buffer;
+    else if (af_sums_bytes(task.taps * task.depth) > 0)
+        task.sums = buffer;
     int64_t row_count = conv->batch * extents[0] * extents[1] * extents[2];
     af_range rows = {0, row_count};
     af_range panels = {0, conv->group * divide_up(conv->filters / conv->group, AF_PANEL)};

@@ -1,8 +1,11 @@
-/* Convolution with one channel per group, a channel at a time under every tap.
+/* Convolution with one channel per group, a few vectors of channels at a time under every tap.
 
    Weights: for every AF_PANEL channels (the last panel padded with zeros), for every tap: AF_PANEL floats. */
 #include "epilogue.h"
 #include "window.h"
+
+/* Vectors of channels that one walk over the window sums. */
+enum { VECTORS = 4 };
 
 typedef struct pixel {
     const af_conv *conv;
@@ -12,41 +15,52 @@ typedef struct pixel {
     af_reach reaches[3];
 } pixel;
 
-/* The sums of AF_WIDTH channels from `channel` on, of which `count` exist. */
-AF_INLINE vf sum_window(const pixel *p, int64_t channel, int64_t count) {
+AF_INLINE vf take(const float *from, int64_t count) {
+    return count == AF_WIDTH ? load(from) : load_some(from, count);
+}
+
+/* The sums of `vectors` vectors of channels from `channel` on; with one vector only `count` channels exist. */
+AF_INLINE void run_channels(const pixel *p, int64_t channel, const int vectors, int64_t count) {
     const af_window *w = &p->conv->window;
+    const af_epilogue *epilogue = p->epilogue;
     const af_reach *r = p->reaches;
     int64_t taps = w->kernel[0] * w->kernel[1] * w->kernel[2];
-    const float *weights = p->weights + channel / AF_PANEL * taps * AF_PANEL + channel % AF_PANEL;
-    vf sum = {0};
+    int64_t step = w->dilations[2] * p->conv->x_pitch;
+    const float *weights[VECTORS];
+    vf sums[VECTORS];
+    for (int v = 0; v < vectors; v++) {
+        int64_t at = channel + v * AF_WIDTH;
+        weights[v] = p->weights + at / AF_PANEL * taps * AF_PANEL + at % AF_PANEL;
+        sums[v] = (vf){0};
+    }
     for (int64_t i = r[0].first; i < r[0].last; i++) {
         for (int64_t j = r[1].first; j < r[1].last; j++) {
             int64_t z = r[0].start + i * w->dilations[0], row = r[1].start + j * w->dilations[1];
-            const float *line = p->image + (z * w->x[1] + row) * w->x[2] * p->conv->x_pitch + channel;
-            int64_t tap = (i * w->kernel[1] + j) * w->kernel[2];
-            for (int64_t k = r[2].first; k < r[2].last; k++) {
-                const float *x = line + (r[2].start + k * w->dilations[2]) * p->conv->x_pitch;
-                vf value = count == AF_WIDTH ? load(x) : load_some(x, count);
-                sum += value * load(weights + (tap + k) * AF_PANEL);
-            }
+            int64_t line = (z * w->x[1] + row) * w->x[2];
+            int64_t tap = ((i * w->kernel[1] + j) * w->kernel[2] + r[2].first) * AF_PANEL;
+            const float *x = p->image + (line + r[2].start) * p->conv->x_pitch + r[2].first * step + channel;
+            for (int64_t k = r[2].first; k < r[2].last; k++, x += step, tap += AF_PANEL)
+                for (int v = 0; v < vectors; v++) sums[v] += take(x + v * AF_WIDTH, count) * load(weights[v] + tap);
         }
     }
-    return sum;
+    for (int v = 0; v < vectors; v++) {
+        int64_t at = channel + v * AF_WIDTH;
+        vf bias = epilogue->bias ? take(epilogue->bias + at, count) : (vf){0};
+        vf residual = p->residual ? take(p->residual + at, count) : (vf){0};
+        vf y = finish(epilogue, sums[v], bias, residual);
+        if (count == AF_WIDTH)
+            store(p->y + at, y);
+        else
+            store_some(p->y + at, y, count);
+    }
 }
 
 static void run_pixel(const pixel *p) {
-    const af_epilogue *epilogue = p->epilogue;
     int64_t channels = p->conv->channels, channel = 0;
-    for (; channel + AF_WIDTH <= channels; channel += AF_WIDTH) {
-        vf bias = epilogue->bias ? load(epilogue->bias + channel) : (vf){0};
-        vf residual = p->residual ? load(p->residual + channel) : (vf){0};
-        store(p->y + channel, finish(epilogue, sum_window(p, channel, AF_WIDTH), bias, residual));
-    }
-    if (channel == channels) return;
-    int64_t rest = channels - channel;
-    vf bias = epilogue->bias ? load_some(epilogue->bias + channel, rest) : (vf){0};
-    vf residual = p->residual ? load_some(p->residual + channel, rest) : (vf){0};
-    store_some(p->y + channel, finish(epilogue, sum_window(p, channel, rest), bias, residual), rest);
+    for (; channel + VECTORS * AF_WIDTH <= channels; channel += VECTORS * AF_WIDTH)
+        run_channels(p, channel, VECTORS, AF_WIDTH);
+    for (; channel + AF_WIDTH <= channels; channel += AF_WIDTH) run_channels(p, channel, 1, AF_WIDTH);
+    if (channel < channels) run_channels(p, channel, 1, channels - channel);
 }
 
 /* The output pixels of one row of one image. */
@@ -55,12 +69,11 @@ static void run_line(pixel *p, int64_t first_pixel) {
     float *y = p->y + first_pixel * conv->y_pitch;
     const float *residual = p->residual ? p->residual + first_pixel * conv->residual_pitch : NULL;
     int64_t columns = conv->window.y[2];
-    pixel at = *p;
     for (int64_t column = 0; column < columns; column++) {
-        at.y = y + column * conv->y_pitch;
-        if (residual) at.residual = residual + column * conv->residual_pitch;
-        at.reaches[2] = clip_window(&conv->window, 2, column, 0, conv->window.x[2]);
-        run_pixel(&at);
+        p->y = y + column * conv->y_pitch;
+        if (residual) p->residual = residual + column * conv->residual_pitch;
+        p->reaches[2] = clip_window(&conv->window, 2, column, 0, conv->window.x[2]);
+        run_pixel(p);
     }
     if (p->epilogue->late.function != AF_IDENTITY)
         af_apply(&p->epilogue->late, y, conv->y_pitch, y, conv->y_pitch, columns, conv->channels);

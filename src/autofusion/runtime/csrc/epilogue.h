@@ -5,8 +5,8 @@
 #include "activation.h"
 #include "vector.h"
 
-/* Relu, Clip and no activation are a clamp, done in registers; `late` is any other, done in place on the
-   stored tile.  An absent residual is a null pointer. */
+/* Relu, Clip and no activation are a clamp, done in registers; `late` is any other, done afterwards in memory.
+   An absent residual is a null pointer. */
 typedef struct af_epilogue {
     const float *bias, *residual;
     int64_t residual_pitch;

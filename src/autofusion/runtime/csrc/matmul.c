@@ -11,15 +11,22 @@ typedef struct task {
     const float **table;  /* [AF_ROW_BLOCK]: the rows of the block */
     float *panel;         /* [AF_DEPTH_BLOCK][AF_PANEL] */
     float *turned;        /* [AF_ROW_BLOCK][AF_DEPTH_BLOCK] */
+    float *sums;          /* of af_block, or null */
     const float *a, *b;   /* one matrix each */
     float *y;
     const float *residual;
 } task;
 
-enum { TABLE_BYTES = sizeof(float *) * AF_ROW_BLOCK, PANEL_BYTES = sizeof(float) * AF_DEPTH_BLOCK * AF_PANEL };
+enum {
+    TABLE_BYTES = sizeof(float *) * AF_ROW_BLOCK,
+    PANEL_BYTES = sizeof(float) * AF_DEPTH_BLOCK * AF_PANEL,
+    TURNED_BYTES = sizeof(float) * AF_ROW_BLOCK * AF_DEPTH_BLOCK
+};
 
-int64_t af_matmul_scratch(void) {
-    return round_to_line(TABLE_BYTES) + PANEL_BYTES + (int64_t)sizeof(float) * AF_ROW_BLOCK * AF_DEPTH_BLOCK;
+_Static_assert(TABLE_BYTES % 64 == 0, "what follows the table is aligned");
+
+int64_t af_matmul_scratch(const af_matmul *product) {
+    return TABLE_BYTES + PANEL_BYTES + TURNED_BYTES + af_sums_bytes(product->depth);
 }
 
 /* Copy rows first..last-1 of b and AF_PANEL columns from `column` on. */
@@ -50,12 +57,14 @@ static void take_rows(const task *task, int64_t first_row, int64_t row_count, af
     for (int64_t row = 0; row < row_count; row++) task->table[row] = task->turned + row * AF_DEPTH_BLOCK;
 }
 
+/* Multiply a block of rows by up to AF_PANEL_BLOCK panels. */
 static void run_block(const task *task, int64_t first_row, int64_t row_count, af_range panels) {
     const af_matmul *p = task->product;
     af_block block = {
         .rows = task->table,
         .row_count = row_count,
         .segments = 1,
+        .sums = task->sums,
         .y = task->y + first_row * p->columns,
         .y_pitch = p->columns,
         .residual = task->residual ? task->residual + first_row * p->columns : NULL,
@@ -75,7 +84,7 @@ static void run_block(const task *task, int64_t first_row, int64_t row_count, af
                 pack_panel(task, depth, column);
                 packed = task->panel;
             }
-            af_multiply(&block, packed, column, smaller(p->columns - column, AF_PANEL));
+            af_multiply(&block, packed, panel - panels.first, column, smaller(p->columns - column, AF_PANEL));
         }
     }
 }
@@ -84,7 +93,8 @@ static void run_matrix(const task *task, af_range rows, af_range panels) {
     int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
     for (int64_t i = 0, row = rows.first; i < blocks; i++) {
         int64_t count = divide_up(rows.last - row, blocks - i);
-        run_block(task, row, count, panels);
+        for (int64_t panel = panels.first; panel < panels.last; panel += AF_PANEL_BLOCK)
+            run_block(task, row, count, (af_range){panel, smaller(panel + AF_PANEL_BLOCK, panels.last)});
         row += count;
     }
 }
@@ -98,9 +108,10 @@ void af_run_matmul(const af_call *call, int64_t part, int64_t parts) {
         .product = p,
         .epilogue = &epilogue,
         .table = (const float **)scratch,
-        .panel = (float *)(scratch + round_to_line(TABLE_BYTES)),
-        .turned = (float *)(scratch + round_to_line(TABLE_BYTES) + PANEL_BYTES),
+        .panel = (float *)(scratch + TABLE_BYTES),
+        .turned = (float *)(scratch + TABLE_BYTES + PANEL_BYTES),
     };
+    if (af_sums_bytes(p->depth) > 0) task.sums = (float *)(scratch + TABLE_BYTES + PANEL_BYTES + TURNED_BYTES);
     int64_t matrix_count = 1;
     for (int axis = 0; axis < AF_BATCH_AXES; axis++) matrix_count *= p->batch[axis];
     af_range matrices = {0, matrix_count}, rows = {0, p->rows}, panels = {0, divide_up(p->columns, AF_PANEL)};

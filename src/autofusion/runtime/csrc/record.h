@@ -13,8 +13,8 @@
 
 enum { AF_OPERANDS = 6, AF_INTS = 41, AF_FLOATS = 4, AF_AXES = 8, AF_BATCH_AXES = 6 };
 
-/* Columns of a weight panel, rows and depth of a block of a matrix product. */
-enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256 };
+/* Columns of a weight panel; rows, depth and panels of a block of a matrix product. */
+enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256, AF_PANEL_BLOCK = 8 };
 
 /* Convolutions with fewer channels per group copy each window into one row first. */
 enum { AF_GATHER_CHANNELS = 8 };

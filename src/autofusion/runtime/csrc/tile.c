@@ -20,12 +20,17 @@ AF_INLINE void multiply(const af_tile *tile, const int rows, vf sums[][VECTORS])
     }
 }
 
-AF_INLINE void add_stored(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
+AF_INLINE void add_passed(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
     UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] += load(tile->y + row * tile->y_pitch + v * AF_WIDTH);
+        UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] += load(tile->sums + row * AF_PANEL + v * AF_WIDTH);
 }
 
-AF_INLINE void finish_all(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
+AF_INLINE void store_rows(float *to, int64_t pitch, const int rows, vf sums[][VECTORS]) {
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int v = 0; v < VECTORS; v++) store(to + row * pitch + v * AF_WIDTH, sums[row][v]);
+}
+
+AF_INLINE void finish_whole(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
     const af_epilogue *epilogue = tile->epilogue;
     vf scale = splat(epilogue->scale), low = splat(epilogue->low), high = splat(epilogue->high);
     UNROLL for (int v = 0; v < VECTORS; v++) {
@@ -39,29 +44,27 @@ AF_INLINE void finish_all(const af_tile *tile, const int rows, vf sums[][VECTORS
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] = at_most(at_least(sums[row][v], low), high);
+    store_rows(tile->y, tile->y_pitch, rows, sums);
 }
 
-AF_INLINE void store_whole(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
-    if (!tile->first) add_stored(tile, rows, sums);
-    if (tile->last) finish_all(tile, rows, sums);
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) store(tile->y + row * tile->y_pitch + v * AF_WIDTH, sums[row][v]);
-}
-
-/* The same for a tile with fewer columns than a panel, from a copy of the sums in memory. */
-static void store_part(const af_tile *tile, int rows, const float *sums) {
+/* The same in memory, for tiles with fewer columns than a panel and for activations that are more than a clamp.
+   They are applied before y is touched: its rows may lie a multiple of 4 KiB apart, which is slow to read back. */
+static void finish_in_memory(const af_tile *tile, int rows, float *sums) {
     const af_epilogue *epilogue = tile->epilogue;
     for (int row = 0; row < rows; row++) {
         for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
             int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
-            float *y = tile->y + row * tile->y_pitch + column;
-            vf sum = load(sums + row * AF_PANEL + column), residual = {0};
-            if (!tile->first) sum += load_some(y, count);
-            if (tile->last) {
-                if (tile->residual) residual = load_some(tile->residual + row * epilogue->residual_pitch + column, count);
-                sum = finish(epilogue, sum, load_some(tile->bias + column, count), residual);
-            }
-            store_some(y, sum, count);
+            vf residual = {0}, bias = load_some(tile->bias + column, count);
+            if (tile->residual) residual = load_some(tile->residual + row * epilogue->residual_pitch + column, count);
+            float *at = sums + row * AF_PANEL + column;
+            store(at, finish(epilogue, load(at), bias, residual));
+        }
+    }
+    af_apply(&epilogue->late, sums, AF_PANEL, sums, AF_PANEL, rows, AF_PANEL);
+    for (int row = 0; row < rows; row++) {
+        for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
+            int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
+            store_some(tile->y + row * tile->y_pitch + column, load(sums + row * AF_PANEL + column), count);
         }
     }
 }
@@ -71,14 +74,16 @@ AF_INLINE void run(const af_tile *tile, const int rows) {
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] = (vf){0};
     multiply(tile, rows, sums);
-    if (tile->columns == AF_PANEL) {
-        store_whole(tile, rows, sums);
-        return;
+    if (!tile->first) add_passed(tile, rows, sums);
+    if (!tile->last) {
+        store_rows(tile->sums, AF_PANEL, rows, sums);
+    } else if (tile->columns == AF_PANEL && tile->epilogue->late.function == AF_IDENTITY) {
+        finish_whole(tile, rows, sums);
+    } else {
+        float copy[AF_TILE_ROWS * AF_PANEL];
+        store_rows(copy, AF_PANEL, rows, sums);
+        finish_in_memory(tile, rows, copy);
     }
-    float copy[AF_TILE_ROWS * AF_PANEL];
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) store(copy + row * AF_PANEL + v * AF_WIDTH, sums[row][v]);
-    store_part(tile, rows, copy);
 }
 
 static void run_1(const af_tile *tile) { run(tile, 1); }
@@ -109,7 +114,4 @@ void af_run_tile(const af_tile *tile, int64_t row_count) {
 #endif
     };
     runs[row_count - 1](tile);
-    const af_activation *late = &tile->epilogue->late;
-    if (tile->last && late->function != AF_IDENTITY)
-        af_apply(late, tile->y, tile->y_pitch, tile->y, tile->y_pitch, row_count, tile->columns);
 }

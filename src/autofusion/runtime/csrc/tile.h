@@ -14,13 +14,13 @@ enum { AF_TILE_ROWS = 6 };
 #endif
 
 /* Row r is the concatenation of `segments` runs of `length` floats, run s at rows[s * AF_ROW_BLOCK + r] + start.
-   `panel` holds AF_PANEL columns for each of these floats.  A product too deep for one tile is summed in y:
-   all but the first tile add to y, and only the last one applies the epilogue. */
+   `panel` holds AF_PANEL columns for each of these floats.  A product too deep for one tile passes its sums on in
+   `sums`, AF_PANEL for each row: all tiles but the first add to them, and only the last one writes to y. */
 typedef struct af_tile {
     const float *const *rows;
     int64_t segments, length, start;
     const float *panel;
-    float *y;
+    float *sums, *y;
     int64_t y_pitch, columns;
     const float *bias, *residual;
     const af_epilogue *epilogue;
