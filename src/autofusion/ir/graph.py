@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from autofusion.ir.node import Node
+from autofusion.ir.node import NestedGraph, Node
 from autofusion.ir.types import DType, Value
 
 CAPTURED = -1
@@ -23,7 +23,7 @@ class Use:
     index: int
 
 
-class Graph:
+class Graph(NestedGraph):
     """Nodes, typed values, constants, and the ordered inputs and outputs.
 
     Edges of the wrapped multigraph run from producer to consumer and are keyed by

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Union, cast
 
 import numpy as np
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from autofusion.ir.graph import Graph
 
 Attribute = Union[int, float, str, tuple[int, ...], tuple[float, ...], tuple[str, ...], np.ndarray, "Graph"]
+
+
+class NestedGraph:
+    """What `ir.graph.Graph` is to a node that holds one as an attribute."""
+
 
 FUSED_DOMAIN = "autofusion"
 """Domain of nodes made by fusion; their meaning is their body."""
@@ -60,6 +65,5 @@ class Node:
 
     def subgraphs(self) -> tuple[tuple[str, Graph], ...]:
         """Nested control-flow graphs by attribute name (a fused node's body is not one)."""
-        from autofusion.ir.graph import Graph
-
-        return tuple((key, value) for key, value in self.attributes.items() if isinstance(value, Graph))
+        graphs = ((key, value) for key, value in self.attributes.items() if isinstance(value, NestedGraph))
+        return tuple(cast("Iterator[tuple[str, Graph]]", graphs))
