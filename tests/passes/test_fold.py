@@ -161,18 +161,19 @@ def test_shared_constants_are_not_edited(tmp_path: Path) -> None:
         node("Bernoulli", "k", "z"),
         node("Dropout", "k ratio yes", "z"),
         node("QuantizeLinear", "k k", "z"),
-        node("Odd", "k", "z", domain="far"),
+        node("Normalizer", "row", "z", domain="ai.onnx.ml"),
     ],
     ids=lambda item: item.op_type,
 )
 def test_what_may_not_be_folded_stays(tmp_path: Path, kept: onnx.NodeProto) -> None:
-    weights = {"k": np.array(0.5, np.float32), "ratio": np.array(0.5, np.float32), "yes": np.array(True)}
+    half = np.array(0.5, np.float32)
+    weights = {"k": half, "ratio": half, "yes": np.array(True), "row": np.ones((1, 2), np.float32)}
     proto = model(
         [kept],
         [],
         [tensor("z", None, TensorProto.UINT8 if kept.op_type == "QuantizeLinear" else 1)],
         weights,
-        domains={"far": 1},
+        domains={"ai.onnx.ml": 3},
     )
     assert len(fold(proto, tmp_path)) == 1
 
