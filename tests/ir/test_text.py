@@ -25,7 +25,7 @@ graph main(x: float[batch, 3]) -> (z: ?) {
       q: ? = Elu<alpha = 0.5, flags = [], names = ["a", "b"], t = tensor int64[1, 2] [1, 2]>(y) @ e v6
     }>(y, _, limits) @ if opaque v11
 }
-"""
+"""  # noqa: E501
 
 
 def sample() -> Graph:
