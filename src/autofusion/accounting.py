@@ -30,7 +30,9 @@ def count_types(graph: Graph) -> Counter[str]:
     return counts
 
 
-def build_report(model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered) -> FusionReport:
+def build_report(
+    model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered
+) -> FusionReport:
     """The report on one compilation: `before` counts the operators of the model as read, `graph` is the fused one."""
     after = count_types(graph)
     displays = {fusion.node: fusion.display for fusion in result.fusions}
