@@ -11,14 +11,16 @@ from pathlib import Path
 
 from autofusion.accounting import build_report, count_types
 from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import UsageError
 from autofusion.frontend import Model, read_model, write_graph
 from autofusion.fusion import fuse
-from autofusion.ir import Graph
+from autofusion.ir import DType, Graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
 from autofusion.lowering import Lowered, lower
-from autofusion.options import CompileOptions
-from autofusion.passes import run_passes
+from autofusion.options import EVERY_OUTPUT, CompileOptions
+from autofusion.passes import cast_outputs, run_passes
 from autofusion.patternlang import find_builtin_patterns, load_patterns
 from autofusion.plan.serial import dump_plan
 from autofusion.report.cann import render_cann
@@ -54,7 +56,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     show = dump or _ignore
     patterns = load_patterns([find_builtin_patterns(), *options.pattern_directories])
 
-    model = read_model(path, dims=options.dims, shapes=options.shapes)
+    model = read_source(path, options)
     graph = model.graph
     before = count_types(graph)
     verify_graph(graph, "the frontend")
@@ -73,6 +75,30 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
 
     report = build_report(model, before, graph, result, lowered)
     return Compilation(model, graph, lowered, report, options)
+
+
+def read_source(path: Path, options: CompileOptions) -> Model:
+    """The model in file `path` with the inputs and outputs that `options` choose, before anything is done to it.
+
+    Raises ModelError for what is wrong with the file, UsageError for options that do not fit it.
+    """
+    model = read_model(path, dims=options.dims, shapes=options.shapes, outputs=options.outputs)
+    types: dict[str, DType] = {}
+    if EVERY_OUTPUT in options.output_types:
+        types = dict.fromkeys(model.graph.outputs, options.output_types[EVERY_OUTPUT])
+    for text, dtype in options.output_types.items():
+        if text != EVERY_OUTPUT:
+            types[_find_output(text, model)] = dtype
+    cast_outputs(model.graph, types)
+    return model
+
+
+def _find_output(text: str, model: Model) -> str:
+    name = model.output_names.get(text)
+    if name is None:
+        remedy = f"its outputs: {', '.join(map(repr, model.graph.outputs))}"
+        raise UsageError(Diagnostic("AF133", f"the model has no output {text!r}", help=remedy))
+    return name
 
 
 def save_compilation(compilation: Compilation, output: Path) -> Path:

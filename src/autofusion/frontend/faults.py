@@ -35,6 +35,7 @@ UNNAMED = "AF126"
 UNKNOWN_SYMBOL = "AF130"
 UNKNOWN_INPUT = "AF131"
 BOUND_EXTENT = "AF132"
+UNKNOWN_OUTPUT = "AF133"
 
 
 def fault(code: str, problem: str, remedy: str = "") -> ModelError:

@@ -27,9 +27,10 @@ from autofusion.frontend.tensors import read_sparse, read_tensor
 from autofusion.frontend.walk import defined_names, require_unique_names
 from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope, Names
-from autofusion.ops import canonicalize, infer, schema_of
+from autofusion.ops import canonicalize, find_operator, infer, schema_of
 from autofusion.ops.element_types import DTYPES
 from autofusion.ops.faults import describe
+from autofusion.ops.reference import has_reference
 
 MAX_BYTES = 1 << 40
 """No machine holds a greater tensor: a model that computes one is refused before anything tries to."""
@@ -116,6 +117,8 @@ class GraphReader:
             opset=version,
             origin=(origin,),
         )
+        if domain and find_operator(op, domain) is None and not has_reference(node):
+            raise _foreign_operator(node, raw)
         for part in canonicalize(node, version, scope):
             values = [self._complete(value, part, declared) for value in infer(part, scope)]
             for value in values:
@@ -191,6 +194,19 @@ def _strip(names: tuple[str, ...]) -> tuple[str, ...]:
     """`names` without empty places at the end."""
     count = max((index + 1 for index, name in enumerate(names) if name), default=0)
     return names[:count]
+
+
+def _foreign_operator(node: Node, raw: RawNode) -> ModelError:
+    problem = (
+        f"node {raw.label!r} has the operator {node.op!r} of domain {node.domain!r} (version {node.opset}), "
+        "which ONNX does not have and the model does not define"
+    )
+    schemas = onnx.defs.get_all_schemas()
+    known = {schema.name: schema.domain or "ai.onnx" for schema in schemas if schema.domain in ("", node.domain)}
+    remedy = "replace the node, or define its operator as a local function of the model"
+    close = difflib.get_close_matches(node.op, known, 1, cutoff=0.75)
+    nearest = f"; the nearest name is {close[0]!r} of domain {known[close[0]]!r}" if close else ""
+    return fault(UNKNOWN_OPERATOR, problem, remedy + nearest)
 
 
 def _unknown_operator(raw: RawNode, version: int) -> ModelError:

@@ -17,7 +17,8 @@ class Model:
     `path` is the file's name without folders.  `operator_count` counts the nodes, those of
     control-flow graphs included and local functions expanded, without Constant nodes.
     `input_dims` are the extents as the file spells them, "?" where it says nothing, None
-    where it gives no rank.
+    where it gives no rank.  `output_names` has every text that names an output, by value or as
+    `node:index`, with the output meant.
     """
 
     graph: Graph
@@ -28,3 +29,4 @@ class Model:
     path: str
     operator_count: int
     input_dims: Mapping[str, tuple[str, ...] | None]
+    output_names: Mapping[str, str]

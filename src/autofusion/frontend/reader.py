@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from onnx import IR_VERSION as NEWEST_IR_VERSION
 from onnx import ModelProto
 
+from autofusion.frontend.cut import cut_outputs, name_results
 from autofusion.frontend.dimensions import Dimensions
 from autofusion.frontend.faults import IR_VERSION, NO_FILE, NO_OUTPUTS, OPSET, fault
 from autofusion.frontend.frames import Frame
@@ -30,6 +31,7 @@ def read_model(
     *,
     dims: Mapping[str, int] = MappingProxyType({}),
     shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({}),
+    outputs: Sequence[str] = (),
 ) -> Model:
     """The model in file `path`, in canonical form, with types and shapes as far as they follow from the inputs.
 
@@ -37,14 +39,15 @@ def read_model(
         path: An ONNX file; external data lies in its folder.
         dims: Numbers for dimension parameters, named as the file spells them or by their symbol.
         shapes: Extents of whole inputs: numbers, symbols or expressions, -1 for what the file says.
+        outputs: Values to compute instead of the file's outputs, by name or as `node:index`; () for those.
 
     Raises:
         ModelError: The file is broken, contradicts itself or uses what is not supported.
-        UsageError: `dims` or `shapes` name something unknown or contradict the model.
+        UsageError: `dims`, `shapes` or `outputs` name something unknown or contradict the model.
     """
     storage = Storage(path)
     try:
-        return _read_proto(_parse(storage), storage, dims, shapes)
+        return _read_proto(_parse(storage), storage, dims, shapes, outputs)
     except UnicodeDecodeError as error:
         raise not_a_model(path.name, "it has a tensor of strings that are not UTF-8") from error
     except OSError as error:
@@ -75,10 +78,16 @@ def _parse(storage: Storage) -> ModelProto:
 
 
 def _read_proto(
-    proto: ModelProto, storage: Storage, dims: Mapping[str, int], shapes: Mapping[str, tuple[int | str, ...]]
+    proto: ModelProto,
+    storage: Storage,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, tuple[int | str, ...]],
+    outputs: Sequence[str],
 ) -> Model:
     overridable = proto.ir_version >= 4
     require_unique_names(proto.graph, "the graph", overridable=True)
+    if outputs:
+        cut_outputs(proto.graph, outputs)
     if not proto.graph.output:
         raise fault(NO_OUTPUTS, f"graph {proto.graph.name!r} has no outputs", "name the values to compute as outputs")
     opsets = read_opsets(proto.opset_import, "the model")
@@ -102,4 +111,5 @@ def _read_proto(
         path=storage.path.name,
         operator_count=reader.operator_count,
         input_dims={name: dimensions.declared[name] for name in graph.inputs},
+        output_names={text: name for text, name in name_results(proto.graph).items() if name in graph.outputs},
     )

@@ -15,7 +15,7 @@ from autofusion.ops.schema import newest_opset
 from autofusion.ops.table import Scope
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, NodeProto, TensorProto, TypeProto
+    from onnx import AttributeProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto, ValueInfoProto
 
 
 class _Evaluator(Protocol):
@@ -54,6 +54,21 @@ def infer_by_reference(node: Node, scope: Scope) -> Sequence[Value]:
     return [_read_type(found.get(name)) for name in node.outputs]
 
 
+def has_reference(node: Node) -> bool:
+    """True where ONNX has an implementation of the operator of `node`, whatever its operands."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    inputs = [helper.make_empty_tensor_value_info(name) for name in node.operands]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
+    graph = helper.make_graph([_write_node(node)], "node", inputs, outputs)
+    try:
+        ReferenceEvaluator(helper.make_model(graph, opset_imports=_imports_of(node)))
+    except (NotImplementedError, RuntimeError):
+        return False
+    return True
+
+
 def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
     """Results of `node`, one per named output place, by the reference implementation.
 
@@ -63,24 +78,34 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     from onnx.reference import ReferenceEvaluator
 
     feeds = {name: array for name, array in zip(node.inputs, operands, strict=True) if name and array is not None}
-    inputs = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-        for name, array in feeds.items()
-    ]
+    inputs = [_declare(name, array) for name, array in feeds.items()]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
     graph = helper.make_graph([_write_node(node)], node.name or "node", inputs, outputs)
-    imports = [helper.make_opsetid(node.domain, _opset_of(node))]
-    if node.domain:
-        imports.append(helper.make_opsetid("", 18))
     try:
-        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=imports)))
+        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=_imports_of(node))))
     except (NotImplementedError, RuntimeError) as error:
         raise fault(NOT_EVALUABLE, node, f"cannot be evaluated: {_last_line(error)}") from error
     try:
         found = evaluator.run(None, feeds)
     except Exception as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {_last_line(error)}") from error
-    return tuple(np.asarray(array) for array in found)
+    return tuple(array if isinstance(array, list) else np.asarray(array) for array in found)
+
+
+def _declare(name: str, array: np.ndarray) -> ValueInfoProto:
+    """The input `name` that `array` is given for; sequences, which are lists, have no declared type."""
+    from onnx import helper
+
+    if isinstance(array, list):
+        return helper.make_empty_tensor_value_info(name)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+
+def _imports_of(node: Node) -> list[OperatorSetIdProto]:
+    from onnx import helper
+
+    imports = [helper.make_opsetid(node.domain, _opset_of(node))]
+    return [*imports, helper.make_opsetid("", 18)] if node.domain else imports
 
 
 def _opset_of(node: Node) -> int:

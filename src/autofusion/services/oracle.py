@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from autofusion.frontend import cut_outputs
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 Run = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
 
@@ -20,12 +25,25 @@ class Oracle:
     run: Run
 
 
-def open_oracle(model: Path) -> Oracle:
-    """ONNX Runtime with all optimisation off where it is installed and can load `model`, else `onnx.reference`."""
-    return _open_onnxruntime(model) or _open_reference(model)
+def open_oracle(model: Path, outputs: Sequence[str] = ()) -> Oracle:
+    """ONNX Runtime with all optimisation off where it is installed and can load `model`, else `onnx.reference`.
+
+    `outputs` names the values that it computes instead of the model's outputs, as `frontend.read_model` takes them.
+    """
+    cut = _cut_model(model, outputs) if outputs else None
+    return _open_onnxruntime(model, cut) or _open_reference(model, cut)
 
 
-def _open_onnxruntime(model: Path) -> Oracle | None:
+def _cut_model(model: Path, outputs: Sequence[str]) -> ModelProto:
+    """The model with other outputs; its external data stays in the files."""
+    import onnx
+
+    proto = onnx.load(str(model), load_external_data=False)
+    cut_outputs(proto.graph, outputs)
+    return proto
+
+
+def _open_onnxruntime(model: Path, cut: ModelProto | None) -> Oracle | None:
     try:
         import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
@@ -34,8 +52,13 @@ def _open_onnxruntime(model: Path) -> Oracle | None:
     settings = package.SessionOptions()
     settings.graph_optimization_level = package.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 4
+    source: str | bytes = str(model)
+    if cut is not None:
+        # A model from memory does not know in which folder its external data lies.
+        settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(model.parent))
+        source = cut.SerializeToString()
     try:
-        session = package.InferenceSession(str(model), settings, providers=["CPUExecutionProvider"])
+        session = package.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001  it has no common base class for "cannot load this model"
         return None
     names: list[str] = [output.name for output in session.get_outputs()]
@@ -46,11 +69,14 @@ def _open_onnxruntime(model: Path) -> Oracle | None:
     return Oracle(f"onnxruntime {onnxruntime.__version__} without optimisation", run)
 
 
-def _open_reference(model: Path) -> Oracle:
+def _open_reference(model: Path, cut: ModelProto | None) -> Oracle:
     import onnx
+    from onnx.external_data_helper import load_external_data_for_model
     from onnx.reference import ReferenceEvaluator
 
-    evaluator: Any = ReferenceEvaluator(str(model))
+    if cut is not None:
+        load_external_data_for_model(cut, str(model.parent))
+    evaluator: Any = ReferenceEvaluator(str(model) if cut is None else cut)
     names = [str(name) for name in evaluator.output_names]
 
     def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

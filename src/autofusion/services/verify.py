@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from autofusion.artifact import read_artifact
-from autofusion.compiler import compile_model
+from autofusion.compiler import compile_model, read_source
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
-from autofusion.frontend import read_model
 from autofusion.ir import Graph
+from autofusion.ops.casting import cast
 from autofusion.options import CompileOptions
 from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
 from autofusion.runtime import open_session
@@ -28,19 +28,29 @@ AGREEMENT = 1e-2
 
 @dataclass(frozen=True)
 class _Reference:
-    """What computes expected values for one model: an independent oracle and our unfused graph in float64."""
+    """What computes expected values for one model: an independent oracle and our unfused graph in float64.
+
+    Where outputs were converted to other types, so are the oracle's.
+    """
 
     oracle: Oracle
     graph: Graph
+    converted: bool
 
     def expect(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Outputs by the oracle and in float64; raises ModelError AF602 where the two disagree."""
         expected = self.oracle.run(feeds)
+        if self.converted:
+            expected = {name: self._convert(name, array) for name, array in expected.items()}
         exact = evaluate_graph(self.graph, feeds, widen=True)
         for name, array in expected.items():
             if not _agree(array, exact[name]):
                 raise _disagreement(name, self.oracle)
         return expected, exact
+
+    def _convert(self, name: str, array: np.ndarray) -> np.ndarray:
+        dtype = self.graph.value(name).dtype
+        return array if dtype is None else cast(array, dtype)
 
 
 def verify_artifact(
@@ -60,11 +70,11 @@ def verify_artifact(
     """
     opened = read_artifact(artifact)
     options = CompileOptions.from_settings(opened.manifest.options)
-    unfused = read_model(model, dims=options.dims, shapes=options.shapes)
+    unfused = read_source(model, options)
     if unfused.digest != opened.manifest.source_sha256:
         raise _other_model(model, artifact)
     session = open_session(opened.plan, opened.weights, threads=threads)
-    reference = _Reference(open_oracle(model), unfused.graph)
+    reference = _Reference(open_oracle(model, options.outputs), unfused.graph, bool(options.output_types))
     outputs: list[Comparison] = []
     nodes: list[NodeComparison] = []
     for seed in seeds:
