@@ -1,8 +1,9 @@
-"""If, Loop and Scan: evaluation of nested graphs, and what their results are known to be."""
+"""If, Loop, Scan and SequenceMap: evaluation of nested graphs, and what their results are known to be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -27,6 +28,8 @@ def evaluate_control(node: Node, operands: Sequence[np.ndarray | None], run: Run
             return _evaluate_loop(node, operands, run)
         case "Scan":
             return _evaluate_scan(node, operands, run)
+        case "SequenceMap":
+            return _evaluate_map(node, operands, run)
         case _:
             raise fault(NOT_EVALUABLE, node, "has nested graphs and no implementation")
 
@@ -80,6 +83,18 @@ def _evaluate_scan(node: Node, operands: Sequence[np.ndarray | None], run: Run) 
     rows = [stack[::-1] if backward else stack for stack, backward in zip(stacks, out_reverse, strict=True)]
     results = zip(names, rows, out_axes, strict=True)
     return [*states, *(_stack(body, name, parts, axis) for name, parts, axis in results)]
+
+
+def _evaluate_map(node: Node, operands: Sequence[np.ndarray | None], run: Run) -> Sequence[np.ndarray]:
+    """Results are sequences; operands after the first may be, and then give one item a turn."""
+    body = _graph(node, "body")
+    given = [required(operands, index) for index in range(len(node.inputs))]
+    rows: list[list[np.ndarray]] = [[] for _ in body.outputs]
+    for turn in range(len(given[0])):
+        arrays = [operand[turn] if isinstance(operand, list) else operand for operand in given]
+        for row, array in zip(rows, run(body, dict(zip(body.inputs, arrays, strict=True))), strict=True):
+            row.append(array)
+    return cast(Sequence[np.ndarray], rows)
 
 
 def _stack(body: Graph, name: str, rows: Sequence[np.ndarray], axis: int) -> np.ndarray:
@@ -159,8 +174,14 @@ def _scan_length(node: Node, states: int, scope: Scope) -> Dim | None:
     return shape[resolve_axis(node, axes[0] if axes else 0, len(shape))]
 
 
+def _infer_map(node: Node, scope: Scope) -> Sequence[Value]:
+    """Types of sequences are not told."""
+    return [result() for _ in node.outputs]
+
+
 ROWS = (
     Operator("If", 7, infer=_infer_if),
     Operator("Loop", 7, infer=_infer_loop),
     Operator("Scan", 9, convert=_convert_scan, infer=_infer_scan),
+    Operator("SequenceMap", 17, infer=_infer_map),
 )

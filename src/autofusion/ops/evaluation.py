@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -32,15 +33,23 @@ def evaluate(
     Works in the operands' own precision; two-byte floats are computed in float32 and rounded once.
     With `widen` the caller carries every float tensor in float64 and gets float64 back: what
     attributes say of float types (Cast, ConstantOfShape) is read as float64 too.
-    `captured` holds the outer values that nested graphs read.
+    `captured` holds the outer values that nested graphs read.  A value of a sequence type is a list of
+    arrays, here and in all operands and results.
     Raises ModelError where the operator has no implementation or fails on these operands.
     """
     given = [*operands, *[None] * (len(node.inputs) - len(operands))]
     executed = widen_attributes(node) if widen else node
     with np.errstate(all="ignore"):
         found = _evaluate(executed, given, widen, captured or {})
-    results = tuple(np.asarray(array) for array in found)
-    return tuple(widen_array(array) for array in results) if widen else results
+    return tuple(_finish(value, widen) for value in found)
+
+
+def _finish(value: np.ndarray, widen: bool) -> np.ndarray:
+    if isinstance(value, list):
+        items = cast(list[np.ndarray], value)
+        return cast(np.ndarray, [_finish(item, widen) for item in items])
+    array = np.asarray(value)
+    return widen_array(array) if widen else array
 
 
 def widen_attributes(node: Node) -> Node:

@@ -77,7 +77,7 @@ def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Sh
 
 @dataclass(frozen=True)
 class _Operation:
-    """A node that a host step runs, and the names under which its graphs read the operands after its own."""
+    """A node that a host step runs, and the names by which its graphs read the operands after its own."""
 
     node: Node
     captured: tuple[str, ...]
@@ -107,7 +107,8 @@ def _read_operation(step: Step) -> _Operation:
         )
         written = cast(Mapping[str, Setting], _expect(dict, settings["attributes"]))
         attributes = {name: decode_attribute(value) for name, value in written.items()}
-        captured = tuple(_expect(str, name) for name in _expect(list, settings.get("captured", [])))
+        names = cast(Sequence[Setting], _expect(list, settings.get("captured", [])))
+        captured = tuple(_expect(str, name) for name in names)
         own = len(step.inputs) - len(captured)
         if own < 0 or not all(step.inputs[own:]) or len(set(captured)) < len(captured):
             raise ValueError(f"{len(captured)} captured values do not fit {len(step.inputs)} operands")
