@@ -1,6 +1,7 @@
-/* Workers are made when first needed and live as long as the process.  Each waits for its own ticket: first
-   spinning, as the next step usually follows within microseconds, then asleep on a futex.  The child of a fork
-   starts with an empty pool. */
+/* Workers are made when first needed and live as long as the process.  Each waits for an offer of its own: first
+   spinning, as the next step usually follows within microseconds, then asleep on a futex.  A caller that is done
+   with its own part takes back what no worker has begun, so that a busy machine costs speed but no stall.  The
+   child of a fork starts with an empty pool. */
 #define _GNU_SOURCE
 #include "threads.h"
 
@@ -22,12 +23,12 @@ typedef struct job {
 
 /* A word that threads wait on until it changes. */
 typedef struct signal_word {
-    _Atomic int32_t value;
+    _Atomic uint32_t value;
     _Atomic int32_t sleepers;
 } signal_word;
 
 typedef struct worker {
-    signal_word ticket; /* counts the jobs handed to this worker */
+    signal_word offer; /* odd while a job waits to be claimed, by the worker or back by the caller */
     job job;
     int64_t part;
 } __attribute__((aligned(64))) worker;
@@ -56,7 +57,7 @@ static int64_t read_clock(void) {
 }
 
 /* Return when `word` no longer holds `old`. */
-static void await_change(signal_word *word, int32_t old) {
+static void await_change(signal_word *word, uint32_t old) {
     int64_t end = read_clock() + SPIN_NANOSECONDS;
     do {
         for (int i = 0; i < PAUSES_PER_LOOK; i++) {
@@ -73,13 +74,20 @@ static void wake_sleepers(signal_word *word) {
     if (atomic_load(&word->sleepers) > 0) syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+static int claim(worker *worker) {
+    uint32_t offer = atomic_load_explicit(&worker->offer.value, memory_order_acquire);
+    return (offer & 1) && atomic_compare_exchange_strong(&worker->offer.value, &offer, offer + 1);
+}
+
 static void *serve(void *argument) {
     worker *self = argument;
-    for (int32_t seen = 0;;) {
-        await_change(&self->ticket, seen);
-        seen = atomic_load_explicit(&self->ticket.value, memory_order_acquire);
-        self->job.work(self->job.argument, self->part, self->job.parts);
-        if (atomic_fetch_sub(&pool.pending.value, 1) == 1) wake_sleepers(&pool.pending);
+    for (;;) {
+        if (claim(self)) {
+            self->job.work(self->job.argument, self->part, self->job.parts);
+            if (atomic_fetch_sub(&pool.pending.value, 1) == 1) wake_sleepers(&pool.pending);
+        }
+        uint32_t offer = atomic_load_explicit(&self->offer.value, memory_order_acquire);
+        if (!(offer & 1)) await_change(&self->offer, offer);
     }
     return NULL;
 }
@@ -89,7 +97,7 @@ static void forget_workers(void) {
     pthread_mutex_init(&pool.busy, NULL);
     pool.worker_count = 0;
     pool.pending = (signal_word){0};
-    for (int i = 0; i < MAX_WORKERS; i++) pool.workers[i].ticket = (signal_word){0};
+    for (int i = 0; i < MAX_WORKERS; i++) pool.workers[i].offer = (signal_word){0};
 }
 
 static void register_fork_handler(void) { pthread_atfork(NULL, NULL, forget_workers); }
@@ -117,19 +125,24 @@ void af_parallel(void (*work)(void *argument, int64_t part, int64_t parts), void
         helpers = parts - 1 < MAX_WORKERS ? parts - 1 : MAX_WORKERS;
         if (pool.worker_count < helpers) add_workers(helpers);
         if (pool.worker_count < helpers) helpers = pool.worker_count;
-        atomic_store(&pool.pending.value, (int32_t)helpers);
+        atomic_store(&pool.pending.value, (uint32_t)helpers);
         for (int64_t i = 0; i < helpers; i++) {
             worker *worker = &pool.workers[i];
             worker->job = (job){work, argument, parts};
             worker->part = i + 1;
-            atomic_fetch_add(&worker->ticket.value, 1);
-            wake_sleepers(&worker->ticket);
+            atomic_fetch_add(&worker->offer.value, 1);
+            wake_sleepers(&worker->offer);
         }
     }
     work(argument, 0, parts);
     for (int64_t part = helpers + 1; part < parts; part++) work(argument, part, parts);
     if (!is_mine) return;
-    for (int32_t left; (left = atomic_load_explicit(&pool.pending.value, memory_order_acquire)) > 0;)
+    for (int64_t i = 0; i < helpers; i++) {
+        if (!claim(&pool.workers[i])) continue;
+        work(argument, i + 1, parts);
+        atomic_fetch_sub(&pool.pending.value, 1);
+    }
+    for (uint32_t left; (left = atomic_load_explicit(&pool.pending.value, memory_order_acquire)) > 0;)
         await_change(&pool.pending, left);
     pthread_mutex_unlock(&pool.busy);
 }
