@@ -87,3 +87,14 @@ def test_convolution_extent_reads_well() -> None:
 def test_what_is_no_extent_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no extent"):
         parse_dim(text)
+
+
+@pytest.mark.parametrize("name", ["in", "None", "a b", "1a", "", "\u212a", "\ufb01n"])
+def test_names_that_would_not_be_read_back_are_no_symbols(name: str) -> None:
+    with pytest.raises(ValueError, match="is no symbol name"):
+        symbol(name)
+
+
+@pytest.mark.parametrize("name", ["batch", "min", "match", "\u00e9"])
+def test_symbols_are_read_back(name: str) -> None:
+    assert parse_dim(str(symbol(name))) == symbol(name)

@@ -7,6 +7,8 @@ are equal as polynomials compare equal (`batch*seq*768 == 768*seq*batch`).
 from __future__ import annotations
 
 import ast
+import keyword
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -69,8 +71,9 @@ Dim = int | Expr
 
 
 def symbol(name: str) -> Expr:
-    """The extent called `name`; raises ValueError unless it is an identifier."""
-    if not name.isidentifier():
+    """The extent called `name`; raises ValueError unless it is an identifier that `parse_dim` reads back as itself."""
+    # Python has no names that are keywords, and reads others in Unicode's form NFKC.
+    if not name.isidentifier() or keyword.iskeyword(name) or unicodedata.normalize("NFKC", name) != name:
         raise ValueError(f"{name!r} is no symbol name")
     return Expr((((name,), 1),))
 
