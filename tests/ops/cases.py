@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 
 from autofusion.ir import Attribute, DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope
-from autofusion.ops import canonicalize, evaluate, infer
+from autofusion.ops import canonicalize, evaluate, infer, widen_array
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,14 @@ def convert(case: Case, scope: GraphScope) -> tuple[Node, ...]:
 
 
 def run(case: Case, *, widen: bool = False) -> Outcome:
+    """The case by the table; with `widen` everything is carried in float64."""
     scope = scope_of(case)
     nodes = convert(case, scope)
-    known: dict[str, np.ndarray] = {
-        name: array for name, array in zip(case.inputs, case.operands, strict=True) if array is not None
-    }
+    given = {name: array for name, array in zip(case.inputs, case.operands, strict=True) if array is not None}
+    given |= scope.graph.constants
+    known = {name: widen_array(array) for name, array in given.items()} if widen else given
     for part in nodes:
-        operands = [known.get(name, scope.constant(name)) if name else None for name in part.inputs]
+        operands = [known[name] if name else None for name in part.inputs]
         known.update(zip(part.outputs, evaluate(part, operands, widen=widen), strict=True))
     return Outcome(nodes, dict(scope.graph.values), tuple(known[name] for name in case.results))
 

@@ -89,7 +89,7 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
         found = evaluator.run(None, feeds)
     except Exception as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {_last_line(error)}") from error
-    return tuple(array if isinstance(array, list) else np.asarray(array) for array in found)
+    return tuple(found)
 
 
 def _declare(name: str, array: np.ndarray) -> ValueInfoProto:

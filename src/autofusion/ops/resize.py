@@ -19,6 +19,7 @@ from autofusion.ops.conversion import (
     without,
 )
 from autofusion.ops.faults import SHAPES_CONTRADICT, describe, fault
+from autofusion.ops.interpolation import evaluate_resize
 from autofusion.ops.operands import content_of, integers, resolve_axes, result, text
 from autofusion.ops.table import Operator, Scope
 
@@ -91,6 +92,6 @@ def _check_length(node: Node, x: Value, given: int, expected: int) -> None:
 
 
 ROWS = (
-    Operator("Resize", 18, convert=_convert_resize, infer=_infer_resize),
+    Operator("Resize", 18, convert=_convert_resize, infer=_infer_resize, evaluate=evaluate_resize),
     Operator("Upsample", 9, convert=_convert_upsample),
 )
