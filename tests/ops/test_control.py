@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ops.sketch import Sketch
 
 from autofusion.errors import ModelError
 from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ops import evaluate, infer
+from ops.sketch import Sketch
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
