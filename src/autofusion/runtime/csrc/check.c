@@ -83,30 +83,31 @@ static int64_t span_images(int64_t batch, const int64_t pixels[3], int64_t chann
     return span_rows(times(batch, multiply_extents(pixels, 3)), channels, pitch);
 }
 
-static int are_images_countable(int64_t batch, const int64_t pixels[3], int64_t pitch) {
-    const int64_t extents[] = {batch, pixels[0], pixels[1], pixels[2], pitch};
-    return is_countable(extents, 5);
+static int are_images_countable(int64_t batch, const af_window *w, int64_t x_pitch, int64_t y_pitch) {
+    const int64_t x[] = {batch, w->x[0], w->x[1], w->x[2], x_pitch};
+    const int64_t y[] = {batch, w->y[0], w->y[1], w->y[2], y_pitch};
+    return is_countable(x, 5) && is_countable(y, 5);
 }
 
 static int check_space(const checker *c, int place) {
     const af_operand *operand = &c->step->operands[place];
     const af_context *context = c->context;
-    int64_t extent;
+    int64_t extent, offset = operand->offset, bytes = operand->bytes;
     switch (operand->space) {
     case AF_NONE: return 0;
     case AF_ARENA: extent = context->arena_bytes; break;
     case AF_WEIGHTS: extent = context->weights_bytes; break;
     case AF_BINDING:
         if (operand->slot < 0 || operand->slot >= context->binding_count)
-            return refuse(c, "operand %d names binding %d of %lld", place, operand->slot, (long long)context->binding_count);
+            return refuse(c, "operand %d names binding %d of %lld", place, operand->slot,
+                          (long long)context->binding_count);
         extent = context->bindings[operand->slot].bytes;
         break;
     default: return refuse(c, "operand %d lies in space %d", place, operand->space);
     }
-    if (operand->offset < 0 || operand->bytes < 0 || operand->offset > extent || operand->bytes > extent - operand->offset)
-        return refuse(c, "operand %d takes bytes %lld to %lld of %lld", place, (long long)operand->offset,
-                      (long long)plus(operand->offset < 0 ? 0 : operand->offset, operand->bytes < 0 ? 0 : operand->bytes),
-                      (long long)extent);
+    if (offset < 0 || bytes < 0 || offset > extent || bytes > extent - offset)
+        return refuse(c, "operand %d takes %lld bytes from byte %lld of %lld", place, (long long)bytes,
+                      (long long)offset, (long long)extent);
     if (place != AF_RESULT && place != AF_SCRATCH) return 0;
     int writable = operand->space == AF_ARENA ||
                    (operand->space == AF_BINDING && context->bindings[operand->slot].writable);
@@ -157,7 +158,8 @@ static int check_overlap(const checker *c, int in_place) {
         int is_same = (in_place >> place & 1) && operands[place].offset == operands[AF_RESULT].offset;
         if (!is_same && overlap(&operands[place], &operands[AF_RESULT]))
             return refuse(c, "operand %d overlaps the result", place);
-        if (overlap(&operands[place], &operands[AF_SCRATCH])) return refuse(c, "operand %d overlaps scratch memory", place);
+        if (overlap(&operands[place], &operands[AF_SCRATCH]))
+            return refuse(c, "operand %d overlaps scratch memory", place);
     }
     return overlap(&operands[AF_RESULT], &operands[AF_SCRATCH]) ? refuse(c, "the result overlaps scratch memory") : 0;
 }
@@ -166,20 +168,23 @@ static int check_code(const checker *c, const char *what, int64_t code, int64_t 
     return code >= 0 && code < count ? 0 : refuse(c, "%s %lld is not known", what, (long long)code);
 }
 
-/* Extents are sane, and the result of an axis has as many places as windows start in the padded image, or one
-   more where `ceil_mode` lets the last one reach past it. */
+/* Extents are sane, and an axis has as many results as windows fit into the padded image, or, in `ceil_mode`, one
+   more that reaches past it. */
 static int check_window(const checker *c, const af_window *w, int ceil_mode) {
-    if (!within(w->x, 3, 0, WINDOW_LIMIT) || !within(w->y, 3, 0, WINDOW_LIMIT) || !within(w->kernel, 3, 1, WINDOW_LIMIT) ||
-        !within(w->strides, 3, 1, WINDOW_LIMIT) || !within(w->dilations, 3, 1, WINDOW_LIMIT) ||
-        !within(w->begins, 3, 0, WINDOW_LIMIT) || !within(w->ends, 3, 0, WINDOW_LIMIT))
+    if (!within(w->x, 3, 0, WINDOW_LIMIT) || !within(w->y, 3, 0, WINDOW_LIMIT) ||
+        !within(w->kernel, 3, 1, WINDOW_LIMIT) || !within(w->strides, 3, 1, WINDOW_LIMIT) ||
+        !within(w->dilations, 3, 1, WINDOW_LIMIT) || !within(w->begins, 3, 0, WINDOW_LIMIT) ||
+        !within(w->ends, 3, 0, WINDOW_LIMIT))
         return refuse(c, "an extent of its window is out of range");
     for (int axis = 0; axis < 3; axis++) {
+        int64_t stride = w->strides[axis], result = w->y[axis];
         int64_t reach = (w->kernel[axis] - 1) * w->dilations[axis] + 1;
         int64_t room = w->x[axis] + w->begins[axis] + w->ends[axis] - reach;
-        int64_t places = room < 0 ? 0 : room / w->strides[axis] + 1;
-        int64_t most = ceil_mode && room + w->strides[axis] > 0 ? (room + w->strides[axis] - 1) / w->strides[axis] + 1 : places;
-        if (w->y[axis] < places || w->y[axis] > most)
-            return refuse(c, "spatial axis %d has %lld results, not %lld", axis, (long long)w->y[axis], (long long)places);
+        int64_t least = room < 0 ? 0 : room / stride + 1;
+        int64_t most = ceil_mode && room + stride > 0 ? divide_up(room, stride) + 1 : least;
+        if (result < least || result > most)
+            return refuse(c, "axis %d of its window has %lld results, not %lld", axis, (long long)result,
+                          (long long)least);
     }
     return 0;
 }
@@ -187,7 +192,8 @@ static int check_window(const checker *c, const af_window *w, int ceil_mode) {
 static int check_conv(const checker *c) {
     const af_conv *conv = &c->step->conv;
     const af_window *w = &conv->window;
-    const int64_t extents[] = {conv->batch, conv->channels, conv->filters, conv->x_pitch, conv->y_pitch, conv->residual_pitch};
+    const int64_t extents[] = {conv->batch,   conv->channels, conv->filters,
+                               conv->x_pitch, conv->y_pitch,  conv->residual_pitch};
     if (!within(extents, 6, 0, WINDOW_LIMIT) || !within(&conv->group, 1, 1, WINDOW_LIMIT))
         return refuse(c, "an extent is out of range");
     if (conv->channels % conv->group || conv->filters % conv->group)
@@ -198,7 +204,7 @@ static int check_conv(const checker *c) {
         (has_residual && conv->residual_pitch < conv->filters))
         return refuse(c, "a pitch is less than the number of channels");
     if (check_code(c, "activation", conv->activation, AF_ACTIVATION_COUNT) || check_window(c, w, 0)) return -1;
-    if (!are_images_countable(conv->batch, w->x, conv->x_pitch) || !are_images_countable(conv->batch, w->y, conv->y_pitch))
+    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
         return refuse(c, "its images are too large");
     int64_t taps = multiply_extents(w->kernel, 3), depth = conv->channels / conv->group;
     int64_t panels = is_depthwise(conv) ? divide_up(conv->channels, AF_PANEL)
@@ -243,11 +249,11 @@ static int check_pool(const checker *c) {
         return refuse(c, "a pitch is less than the number of channels");
     if (!within(&pool->include_pad, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
     if (check_code(c, "kind of pooling", pool->kind, AF_POOL_KIND_COUNT) || check_window(c, w, 1)) return -1;
-    if (!are_images_countable(pool->batch, w->x, pool->x_pitch) || !are_images_countable(pool->batch, w->y, pool->y_pitch))
+    if (!are_images_countable(pool->batch, w, pool->x_pitch, pool->y_pitch))
         return refuse(c, "its images are too large");
     return check_operand(c, AF_RESULT, span_images(pool->batch, w->y, pool->channels, pool->y_pitch)) ||
-           check_operand(c, AF_X, span_images(pool->batch, w->x, pool->channels, pool->x_pitch)) || check_absent(c, AF_X + 1) ||
-           check_overlap(c, 0);
+           check_operand(c, AF_X, span_images(pool->batch, w->x, pool->channels, pool->x_pitch)) ||
+           check_absent(c, AF_X + 1) || check_overlap(c, 0);
 }
 
 static int check_rows(const checker *c, int is_affine) {
@@ -255,7 +261,8 @@ static int check_rows(const checker *c, int is_affine) {
     if (!within(c->step->ints, 4, 0, ELEMENT_LIMIT)) return refuse(c, "an extent is out of range");
     const int64_t extents[] = {r->rows, r->columns};
     if (!is_countable(extents, 2)) return refuse(c, "it has too many elements");
-    if (r->x_pitch < r->columns || r->y_pitch < r->columns) return refuse(c, "a pitch is less than the number of channels");
+    if (r->x_pitch < r->columns || r->y_pitch < r->columns)
+        return refuse(c, "a pitch is less than the number of channels");
     if (check_code(c, "function", r->function, is_affine ? AF_ACTIVATION_COUNT : AF_FUNCTION_COUNT)) return -1;
     if (check_operand(c, AF_RESULT, span_rows(r->rows, r->columns, r->y_pitch)) ||
         check_operand(c, AF_X, span_rows(r->rows, r->columns, r->x_pitch)) ||
@@ -291,8 +298,8 @@ static int check_relayout(const checker *c) {
     for (int axis = 0; axis < AF_RELAYOUT_AXES; axis++)
         if (r->extents[axis] > 1 && r->y_strides[axis] == 0) return refuse(c, "its result is written more than once");
     return check_operand(c, AF_RESULT, span_axes(r->extents, r->y_strides, AF_RELAYOUT_AXES, 1)) ||
-           check_operand(c, AF_X, span_axes(r->extents, r->x_strides, AF_RELAYOUT_AXES, 1)) || check_absent(c, AF_X + 1) ||
-           check_overlap(c, 0);
+           check_operand(c, AF_X, span_axes(r->extents, r->x_strides, AF_RELAYOUT_AXES, 1)) ||
+           check_absent(c, AF_X + 1) || check_overlap(c, 0);
 }
 
 static int check_copy(const checker *c) {
@@ -321,7 +328,8 @@ static int check_step(const checker *c) {
 
 int32_t af_check(const af_context *context, char *message, size_t size) {
     if (context->threads < 1) return snprintf(message, size, "%lld threads", (long long)context->threads), -1;
-    if ((context->arena_bytes && (uintptr_t)context->arena % 64) || (context->weights_bytes && (uintptr_t)context->weights % 64))
+    if ((context->arena_bytes && (uintptr_t)context->arena % 64) ||
+        (context->weights_bytes && (uintptr_t)context->weights % 64))
         return snprintf(message, size, "the arena or the weights are not aligned to 64 bytes"), -1;
     for (int64_t slot = 0; slot < context->binding_count; slot++)
         if ((uintptr_t)context->bindings[slot].data % sizeof(float))

@@ -89,14 +89,14 @@ AF_INLINE void copy_floats(float *to, const float *from, int64_t count) {
 static void gather_windows(const task *task, int64_t group, int64_t row_count) {
     float *to = task->gathered;
     for (int64_t row = 0; row < row_count; row++) {
-        const float **entry = task->table + row;
+        const float **pixels = task->table + row;
         for (int64_t tap = 0, end; tap < task->taps; tap = end) {
-            const float *from = entry[tap * AF_ROW_BLOCK] + group * task->depth;
+            const float *from = pixels[tap * AF_ROW_BLOCK];
             int64_t count = task->depth;
             /* Pixels side by side in memory go together. */
-            for (end = tap + 1; end < task->taps && entry[end * AF_ROW_BLOCK] + group * task->depth == from + count; end++)
+            for (end = tap + 1; end < task->taps && pixels[end * AF_ROW_BLOCK] == from + count; end++)
                 count += task->depth;
-            copy_floats(to, from, count);
+            copy_floats(to, from + group * task->depth, count);
             to += count;
         }
     }
@@ -163,7 +163,8 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
     int64_t panel_count = divide_up(conv->filters / conv->group, AF_PANEL);
     for (int64_t group = 0; group < conv->group; group++) {
         int64_t before = group * panel_count;
-        af_range range = {panels.first > before ? panels.first - before : 0, smaller(panels.last - before, panel_count)};
+        af_range range = {panels.first - before, smaller(panels.last - before, panel_count)};
+        if (range.first < 0) range.first = 0;
         if (range.first >= range.last) continue;
         if (task->gathered) {
             run_gathered(task, block, group, range);

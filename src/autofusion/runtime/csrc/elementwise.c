@@ -38,7 +38,8 @@ void af_run_affine(const af_call *call, int64_t part, int64_t parts) {
         const float *x = call->operands[AF_X] + row * shape->x_pitch;
         float *y = call->operands[AF_RESULT] + row * shape->y_pitch;
         int64_t i = 0;
-        for (; i + AF_WIDTH <= shape->columns; i += AF_WIDTH) store(y + i, load(x + i) * load(scale + i) + load(shift + i));
+        for (; i + AF_WIDTH <= shape->columns; i += AF_WIDTH)
+            store(y + i, load(x + i) * load(scale + i) + load(shift + i));
         for (; i < shape->columns; i++) y[i] = x[i] * scale[i] + shift[i];
         af_apply(&activation, y, shape->y_pitch, y, shape->y_pitch, 1, shape->columns);
     }

@@ -80,7 +80,8 @@ typedef struct af_conv {
     int64_t x_pitch, y_pitch, residual_pitch, activation;
 } af_conv;
 
-/* Rows of one product; the matrices of a and b lie at the sums of their batch strides, those of y one after the other. */
+/* A product for every index of the batch axes: the matrices of a and b lie at the sums of their batch strides, those
+   of y one after the other. */
 typedef struct af_matmul {
     int64_t batch[AF_BATCH_AXES], a_strides[AF_BATCH_AXES], b_strides[AF_BATCH_AXES];
     int64_t rows, depth, columns, trans_a, trans_b, packed, activation;

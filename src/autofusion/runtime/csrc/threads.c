@@ -66,12 +66,14 @@ static void await_change(signal_word *word, uint32_t old) {
         }
     } while (read_clock() < end);
     atomic_fetch_add(&word->sleepers, 1);
-    while (atomic_load(&word->value) == old) syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+    while (atomic_load(&word->value) == old)
+        syscall(SYS_futex, &word->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
     atomic_fetch_sub(&word->sleepers, 1);
 }
 
 static void wake_sleepers(signal_word *word) {
-    if (atomic_load(&word->sleepers) > 0) syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+    if (atomic_load(&word->sleepers) > 0)
+        syscall(SYS_futex, &word->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
 static int claim(worker *worker) {
