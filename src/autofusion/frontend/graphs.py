@@ -137,7 +137,7 @@ class GraphReader:
             self._domains[domain] = version
             return version
         schema = schema_of(raw.proto.op_type, "", version)
-        if schema is None or schema.deprecated:
+        if schema is None or (schema.deprecated and _is_gone(raw.proto.op_type)):
             raise _unknown_operator(raw, version)
         return version
 
@@ -207,6 +207,12 @@ def _foreign_operator(node: Node, raw: RawNode) -> ModelError:
     close = difflib.get_close_matches(node.op, known, 1, cutoff=0.75)
     nearest = f"; the nearest name is {close[0]!r} of domain {known[close[0]]!r}" if close else ""
     return fault(UNKNOWN_OPERATOR, problem, remedy + nearest)
+
+
+def _is_gone(op: str) -> bool:
+    """True where the operator has no version any more; a deprecated version with a successor is still converted."""
+    newest = schema_of(op)
+    return newest is None or newest.deprecated
 
 
 def _unknown_operator(raw: RawNode, version: int) -> ModelError:

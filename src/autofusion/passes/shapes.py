@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from autofusion.ir import Graph, Node, Value
 from autofusion.ir.scope import GraphScope
-from autofusion.ops import infer
+from autofusion.ops import infer, refine
 from autofusion.passes.nested import edit_nested
 
 
 def infer_shapes(graph: Graph) -> int:
-    """Infer every node anew, producers first; returns how many values are better known than before.
+    """Infer every node anew, producers first; returns how many values and nodes are better known than before.
 
-    What was known stays known.  Raises ModelError where operands contradict each other.
+    What was known stays known; attributes that waited for a rank (negative axes) take their canonical form.  Raises ModelError where operands contradict each other.
     """
     return _infer(GraphScope(graph))
 
@@ -33,7 +33,12 @@ def _infer(scope: GraphScope) -> int:
     for node in scope.graph.topological():
         if node.subgraphs():
             changes += edit_nested(scope.graph, node, lambda nested: _infer(scope.nest(nested)))
-        changes += len(refine_results(scope.graph.node(node.name), scope))
+        current = scope.graph.node(node.name)
+        refined = refine(current, scope)
+        if refined is not current:
+            scope.graph.update(refined)
+            changes += 1
+        changes += len(refine_results(refined, scope))
     return changes
 
 
