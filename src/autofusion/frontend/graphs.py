@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import onnx.defs
 from onnx import GraphProto, ValueInfoProto
 
-from autofusion.errors import ModelError
 from autofusion.frontend.attributes import read_attributes
 from autofusion.frontend.constants import read_constant
 from autofusion.frontend.declarations import check_default, check_output, read_body_input, read_input_dtype
 from autofusion.frontend.dimensions import Dimensions
-from autofusion.frontend.faults import OPSET, TOO_LARGE, UNDEFINED_OUTPUT, UNKNOWN_OPERATOR, fault
+from autofusion.frontend.faults import TOO_LARGE, UNDEFINED_OUTPUT, fault
 from autofusion.frontend.frames import Frame, RawNode, normalize_domain
 from autofusion.frontend.functions import Inliner
+from autofusion.frontend.operators import find_version, foreign_operator
 from autofusion.frontend.opsets import newest_opset
 from autofusion.frontend.order import sort_nodes
 from autofusion.frontend.storage import Storage
@@ -27,7 +25,7 @@ from autofusion.frontend.tensors import read_sparse, read_tensor
 from autofusion.frontend.walk import defined_names, require_unique_names
 from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope, Names
-from autofusion.ops import canonicalize, find_operator, infer, schema_of
+from autofusion.ops import canonicalize, find_operator, infer
 from autofusion.ops.element_types import DTYPES
 from autofusion.ops.faults import describe
 from autofusion.ops.reference import has_reference
@@ -118,7 +116,7 @@ class GraphReader:
             origin=(origin,),
         )
         if domain and find_operator(op, domain) is None and not has_reference(node):
-            raise _foreign_operator(node, raw)
+            raise foreign_operator(raw.proto, raw.label, version)
         for part in canonicalize(node, version, scope):
             values = [self._complete(value, part, declared) for value in infer(part, scope)]
             for value in values:
@@ -126,19 +124,9 @@ class GraphReader:
             scope.graph.add(part, values)
 
     def _find_version(self, raw: RawNode, domain: str) -> int:
-        version = raw.frame.opsets.get(domain)
-        if version is None:
-            raise fault(
-                OPSET,
-                f"node {raw.label!r} is {raw.proto.op_type!r} of domain {domain or 'ai.onnx'!r}, which is not imported",
-                "add the domain to the model's opset_import",
-            )
+        version = find_version(raw.proto, raw.label, raw.frame.opsets)
         if domain:
             self._domains[domain] = version
-            return version
-        schema = schema_of(raw.proto.op_type, "", version)
-        if schema is None or (schema.deprecated and _is_gone(raw.proto.op_type)):
-            raise _unknown_operator(raw, version)
         return version
 
     def _claim_node_name(self, wanted: str, stem: str) -> str:
@@ -194,35 +182,3 @@ def _strip(names: tuple[str, ...]) -> tuple[str, ...]:
     """`names` without empty places at the end."""
     count = max((index + 1 for index, name in enumerate(names) if name), default=0)
     return names[:count]
-
-
-def _foreign_operator(node: Node, raw: RawNode) -> ModelError:
-    problem = (
-        f"node {raw.label!r} has the operator {node.op!r} of domain {node.domain!r} (version {node.opset}), "
-        "which ONNX does not have and the model does not define"
-    )
-    schemas = onnx.defs.get_all_schemas()
-    known = {schema.name: schema.domain or "ai.onnx" for schema in schemas if schema.domain in ("", node.domain)}
-    remedy = "replace the node, or define its operator as a local function of the model"
-    close = difflib.get_close_matches(node.op, known, 1, cutoff=0.75)
-    nearest = f"; the nearest name is {close[0]!r} of domain {known[close[0]]!r}" if close else ""
-    return fault(UNKNOWN_OPERATOR, problem, remedy + nearest)
-
-
-def _is_gone(op: str) -> bool:
-    """True where the operator has no version any more; a deprecated version with a successor is still converted."""
-    newest = schema_of(op)
-    return newest is None or newest.deprecated
-
-
-def _unknown_operator(raw: RawNode, version: int) -> ModelError:
-    op = raw.proto.op_type
-    known = {schema.name: schema.since_version for schema in onnx.defs.get_all_schemas() if not schema.domain}
-    problem = f"node {raw.label!r} has the operator {op!r}, which ONNX does not have in opset {version}"
-    if op in known:
-        remedy = (
-            f"it exists since opset {known[op]}" if known[op] > version else "it was removed; export the model again"
-        )
-        return fault(UNKNOWN_OPERATOR, problem, remedy)
-    close = difflib.get_close_matches(op, known, 1)
-    return fault(UNKNOWN_OPERATOR, problem, f"the nearest name is {close[0]!r}" if close else "")

@@ -47,14 +47,15 @@ def read_model(
     """
     storage = Storage(path)
     try:
-        return _read_proto(_parse(storage), storage, dims, shapes, outputs)
+        return _read_proto(parse_model(storage), storage, dims, shapes, outputs)
     except UnicodeDecodeError as error:
         raise not_a_model(path.name, "it has a tensor of strings that are not UTF-8") from error
     except OSError as error:
         raise fault(NO_FILE, f"cannot read {str(path)!r}: {error.strerror}") from error
 
 
-def _parse(storage: Storage) -> ModelProto:
+def parse_model(storage: Storage) -> ModelProto:
+    """The structure of the model file, its bulk data left in the file; raises ModelError where it is no model."""
     structure = storage.read_structure()
     try:
         proto = ModelProto.FromString(structure)

@@ -56,14 +56,19 @@ def infer_by_reference(node: Node, scope: Scope) -> Sequence[Value]:
 
 def has_reference(node: Node) -> bool:
     """True where ONNX has an implementation of the operator of `node`, whatever its operands."""
+    return has_implementation(_write_node(node), _opset_of(node))
+
+
+def has_implementation(proto: NodeProto, opset: int) -> bool:
+    """`has_reference` for a node of a file that is written in version `opset` of its domain."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
-    inputs = [helper.make_empty_tensor_value_info(name) for name in node.operands]
-    outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
-    graph = helper.make_graph([_write_node(node)], "node", inputs, outputs)
+    inputs = [helper.make_empty_tensor_value_info(name) for name in proto.input if name]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in proto.output if name]
+    graph = helper.make_graph([proto], "node", inputs, outputs)
     try:
-        ReferenceEvaluator(helper.make_model(graph, opset_imports=_imports_of(node)))
+        ReferenceEvaluator(helper.make_model(graph, opset_imports=_make_imports(proto.domain, opset)))
     except (NotImplementedError, RuntimeError):
         return False
     return True
@@ -82,7 +87,7 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
     graph = helper.make_graph([_write_node(node)], node.name or "node", inputs, outputs)
     try:
-        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=_imports_of(node))))
+        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=_make_imports(node.domain, _opset_of(node)))))
     except (NotImplementedError, RuntimeError) as error:
         raise fault(NOT_EVALUABLE, node, f"cannot be evaluated: {_last_line(error)}") from error
     try:
@@ -101,11 +106,11 @@ def _declare(name: str, array: np.ndarray) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
-def _imports_of(node: Node) -> list[OperatorSetIdProto]:
+def _make_imports(domain: str, opset: int) -> list[OperatorSetIdProto]:
     from onnx import helper
 
-    imports = [helper.make_opsetid(node.domain, _opset_of(node))]
-    return [*imports, helper.make_opsetid("", 18)] if node.domain else imports
+    imports = [helper.make_opsetid(domain, opset)]
+    return [*imports, helper.make_opsetid("", 18)] if domain else imports
 
 
 def _opset_of(node: Node) -> int:
