@@ -154,6 +154,10 @@ CASES: list[tuple[Callable[[], onnx.ModelProto], str]] = [
         "AF106: value 'a' of the graph is defined twice",
     ),
     (lambda: model([node("Relu", "x", "x")], [X], [X]), "AF106: value 'x' of the graph is defined twice"),
+    (
+        lambda: model([node("Relu", "x", "y")], [X], [Y, Y]),
+        "AF106: output 'y' of the graph is listed 2 times",
+    ),
     (weight_twice, "AF106: initialiser 'w' of the graph is defined twice"),
     (
         lambda: call(function(node("Relu", "a", "b")), function(node("Relu", "a", "b"))),

@@ -57,6 +57,14 @@ def test_floats_are_normal(dtype: str) -> None:
     assert 0.9 < array.real.std() < 1.1
 
 
+def test_an_input_past_all_reason_needs_a_file() -> None:
+    with pytest.raises(InputError) as caught:
+        generate_inputs([IDS, TensorInfo("k", "int64", (2**31,))], 0)
+    assert str(caught.value) == "AF533: input 'k' (int64 [2147483648]) takes 16 GiB, too much to generate"
+    with pytest.raises(InputError, match="AF533"):
+        generate_inputs([IDS], 0, {"batch": 2**40, "seq": 2**40})
+
+
 def test_an_unknown_shape_needs_a_file() -> None:
     with pytest.raises(InputError, match="AF541: the shape of input 'x' is not known"):
         generate_inputs([TensorInfo("x", "float", None)], 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from onnx import ModelProto
 
 from autofusion.frontend.cut import cut_outputs, name_results
 from autofusion.frontend.dimensions import Dimensions
-from autofusion.frontend.faults import IR_VERSION, NO_FILE, NO_OUTPUTS, OPSET, fault
+from autofusion.frontend.faults import IR_VERSION, NAME_TWICE, NO_FILE, NO_OUTPUTS, OPSET, fault
 from autofusion.frontend.frames import Frame
 from autofusion.frontend.functions import Inliner
 from autofusion.frontend.graphs import GraphReader
@@ -91,6 +92,10 @@ def _read_proto(
         cut_outputs(proto.graph, outputs)
     if not proto.graph.output:
         raise fault(NO_OUTPUTS, f"graph {proto.graph.name!r} has no outputs", "name the values to compute as outputs")
+    for name, count in Counter(value.name for value in proto.graph.output).items():
+        if count > 1:
+            remedy = "an output is known by its name: put an Identity node behind one of them"
+            raise fault(NAME_TWICE, f"output {name!r} of the graph is listed {count} times", remedy)
     opsets = read_opsets(proto.opset_import, "the model")
     fixed = set[str]() if overridable else set(initializer_names(proto.graph))
     inputs = [value for value in proto.graph.input if value.name not in fixed]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,9 @@ from autofusion.plan.sizes import size_symbols
 SMALL = 2
 """The extent of a symbol that nobody chose: not 1, which hides a mix-up of extents, but quick."""
 
+MAX_GENERATED = 1 << 32
+"""Bytes of the largest input that is generated: a model that declares a larger one is broken, or gets it from a file."""
+
 
 def generate_inputs(
     inputs: Sequence[TensorInfo], seed: int, dims: Mapping[str, int] | None = None
@@ -29,10 +33,11 @@ def generate_inputs(
     Floats are drawn from the standard normal distribution, integers of 8 bits from their whole range,
     wider ones from {0, 1}, which serve as indices, lengths and masks alike.  Symbols that `dims` lacks
     have the extent `SMALL`.  Raises InputError AF541 for an input of unknown shape, AF545 for an extent in
-    `dims` that no input leaves open.
+    `dims` that no input leaves open, AF533 for an input larger than `MAX_GENERATED`.
     """
     extents = {**dict.fromkeys(_open_extents(inputs), SMALL), **_check_dims(inputs, dims or {})}
-    return {info.name: _draw(info, _static_shape(info, extents), seed) for info in inputs}
+    shapes = {info.name: _require_reasonable(info, _static_shape(info, extents)) for info in inputs}
+    return {info.name: _draw(info, shapes[info.name], seed) for info in inputs}
 
 
 def complete_inputs(
@@ -99,6 +104,14 @@ def _static_shape(info: TensorInfo, dims: Mapping[str, int]) -> tuple[int, ...]:
         message = f"the shape of input {info.name!r} is not known"
         raise InputError(Diagnostic("AF541", message, help=f"pass an array: --input {info.name}=FILE.npy"))
     return evaluate_shape(info.shape, dims)
+
+
+def _require_reasonable(info: TensorInfo, shape: tuple[int, ...]) -> tuple[int, ...]:
+    size = math.prod(shape) * DType(info.dtype).numpy.itemsize
+    if size > MAX_GENERATED:
+        message = f"input {info.name!r} ({info.dtype} {list(shape)}) takes {size >> 30} GiB, too much to generate"
+        raise InputError(Diagnostic("AF533", message, help=f"pass an array: --input {info.name}=FILE.npy"))
+    return shape
 
 
 def _draw(info: TensorInfo, shape: tuple[int, ...], seed: int) -> np.ndarray:
