@@ -22,7 +22,7 @@ SMALL = 2
 """The extent of a symbol that nobody chose: not 1, which hides a mix-up of extents, but quick."""
 
 MAX_GENERATED = 1 << 32
-"""Bytes of the largest input that is generated: a model that declares a larger one is broken, or gets it from a file."""
+"""Bytes of the largest input that is generated: a model that declares a larger one is broken, or gets it elsewhere."""
 
 
 def generate_inputs(
