@@ -39,20 +39,10 @@ def parse_plan(text: str | bytes) -> Plan:
 
     Only the form is checked: field names, their types and the choices of enumerations.
     """
-    plan = Fields("plan", parse_json(text), _PLAN)
-    buffers = [_read_buffer(fields) for fields in plan.records("buffers", _BUFFER)]
-    named = {buffer.name: buffer for buffer in buffers}
-    if len(named) != len(buffers):
-        raise ValueError("plan.buffers holds two buffers of one name")
-    return Plan(
-        backend=cast(Literal["native", "reference"], plan.choice("backend", ("native", "reference"))),
-        inputs=plan.texts("inputs"),
-        outputs=plan.texts("outputs"),
-        symbols=plan.texts("symbols"),
-        buffers=named,
-        tensors=tuple(_read_tensor(fields) for fields in plan.records("tensors", _TENSOR)),
-        steps=tuple(_read_step(fields) for fields in plan.records("steps", _STEP)),
-    )
+    try:
+        return _read_plan(Fields("plan", parse_json(text), _PLAN))
+    except RecursionError as error:
+        raise ValueError("a step's attributes are nested too deeply") from error
 
 
 def encode_setting(value: object) -> object:
@@ -83,6 +73,22 @@ def decode_setting(value: object) -> Setting:
     if len(settings) > 1 or settings[_FLOAT] not in ("inf", "-inf", "nan"):
         raise ValueError(f"{settings!r:.40} is no number")
     return float(cast(str, settings[_FLOAT]))
+
+
+def _read_plan(plan: Fields) -> Plan:
+    buffers = [_read_buffer(fields) for fields in plan.records("buffers", _BUFFER)]
+    named = {buffer.name: buffer for buffer in buffers}
+    if len(named) != len(buffers):
+        raise ValueError("plan.buffers holds two buffers of one name")
+    return Plan(
+        backend=cast(Literal["native", "reference"], plan.choice("backend", ("native", "reference"))),
+        inputs=plan.texts("inputs"),
+        outputs=plan.texts("outputs"),
+        symbols=plan.texts("symbols"),
+        buffers=named,
+        tensors=tuple(_read_tensor(fields) for fields in plan.records("tensors", _TENSOR)),
+        steps=tuple(_read_step(fields) for fields in plan.records("steps", _STEP)),
+    )
 
 
 def _read_buffer(fields: Fields) -> Buffer:

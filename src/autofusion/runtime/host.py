@@ -113,7 +113,7 @@ def _read_operation(step: Step) -> _Operation:
         if own < 0 or not all(step.inputs[own:]) or len(set(captured)) < len(captured):
             raise ValueError(f"{len(captured)} captured values do not fit {len(step.inputs)} operands")
         check_attributes(attributes, set(captured))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise damaged_plan(f"host step {step.node!r} has impossible settings: {error}") from error
     node = NestedNode(step.node, op, domain, opset, step.inputs[:own], step.outputs, attributes)
     return _Operation(make_node(node, step.origin), captured)
