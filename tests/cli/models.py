@@ -42,10 +42,19 @@ def save_sum(path: Path) -> None:
     _save(path, nodes, inputs, outputs, {"one": np.ones(1, np.float32)})
 
 
-def save_integers(path: Path) -> None:
-    """y = x + x over int64: no output is float32."""
-    tensors = [helper.make_tensor_value_info(name, TensorProto.INT64, [2]) for name in ("x", "twice_out")]
-    _save(path, [_node("Add", "twice", ["x", "x"])], tensors[:1], tensors[1:], {})
+def save_words(path: Path) -> None:
+    """y = x over strings: no output is a number."""
+    tensors = [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in ("x", "same_out")]
+    _save(path, [_node("Identity", "same", ["x"])], tensors[:1], tensors[1:], {})
+
+
+def save_odd(path: Path) -> None:
+    """A Relu between two operators that nobody knows."""
+    nodes = [_node("Frob", "frob", ["x"]), _node("Relu", "relu", ["frob_out"]), _node("Matmul", "mm", ["relu_out"])]
+    nodes[0].domain = "com.example"
+    graph = helper.make_graph(nodes, path.stem, [_tensor("x", (2,))], [_tensor("mm_out", (2,))])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), str(path))
 
 
 def _node(op: str, name: str, inputs: list[str], **attributes: object) -> onnx.NodeProto:

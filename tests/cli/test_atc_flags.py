@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from autofusion.cli.atc_flags import parse_flags, render_help
-from autofusion.cli.atc_options import OPTIONS, Treatment
-from autofusion.cli.atc_settings import Conversion, Inspection, find_warnings, read_settings
+from autofusion.cli.atc_options import OPTIONS, AtcOption, Treatment
+from autofusion.cli.atc_settings import Check, Choices, Conversion, Export, Inspection, find_warnings, read_settings
+from autofusion.cli.atc_values import OUTPUT_TYPES
 from autofusion.errors import UsageError
+from autofusion.ir import DType
 from conftest import CheckGolden
 
 FRAMEWORKS = "of 0(Caffe) or 1(MindSpore) or 3(TensorFlow) or 5(Onnx) only 5 is read here"
@@ -79,9 +81,55 @@ def test_help_names_every_option(check_golden: CheckGolden) -> None:
 def test_reads_a_conversion() -> None:
     settings = convert(input_shape="x:1,-1,n;y:", log="debug", oo_level="O1", optimization_switch="A:off;B:on")
     assert settings.model == Path("net.onnx")
-    assert settings.shapes == {"x": (1, -1, "n"), "y": ()}
-    assert (settings.show_report, settings.fusion, settings.show_info) == (True, False, False)
-    assert settings.disabled == ("A",)
+    assert settings.choices == Choices({"x": (1, -1, "n"), "y": ()}, False, ("A",), (), {})
+    assert (settings.show_report, settings.show_info) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("FP16", {"": "float16"}),
+        ("node:0:FP16;out:UINT8", {"node:0": "float16", "out": "uint8"}),
+        ("INT32; y:FP32", {"": "int32", "y": "float"}),
+    ],
+)
+def test_reads_types_of_outputs(text: str, types: dict[str, str]) -> None:
+    assert convert(output_type=text).choices.output_types == types
+
+
+def test_every_type_of_an_output_is_one_of_onnx() -> None:
+    assert all(DType(text) for text in OUTPUT_TYPES.values())
+
+
+def test_reads_outputs() -> None:
+    assert convert(out_nodes="a:0; b;").choices.outputs == ("a:0", "b")
+
+
+def test_reads_a_range_as_an_open_extent() -> None:
+    assert convert(input_shape="x:1~8,3").choices.shapes == {"x": (-1, 3)}
+
+
+@pytest.mark.parametrize(
+    ("flags", "export"),
+    [
+        ({"om": "net.om"}, Export(Path("net.om"), Path("net.json"), False, False, {})),
+        ({"om": "net.onnx"}, Export(Path("net.onnx"), Path("net.json"), True, False, {})),
+        (
+            {"om": "net.pb", "framework": "5", "dump_mode": "1", "input_shape": "x:1"},
+            Export(Path("net.pb"), Path("net.json"), True, True, {"x": (1,)}),
+        ),
+    ],
+)
+def test_reads_an_export(flags: dict[str, str], export: Export) -> None:
+    assert read_settings({"mode": "1", "json": "net.json", **flags}) == export
+
+
+def test_reads_a_check() -> None:
+    settings = read_settings({"mode": "3", "model": "net.onnx", "oo_level": "O1"})
+    assert settings == Check(Path("net.onnx"), Choices({}, False, (), (), {}), Path("check_result.json"))
+    named = read_settings({"mode": "3", "model": "net.onnx", "check_report": "r.json"})
+    assert isinstance(named, Check)
+    assert named.report == Path("r.json")
 
 
 def test_reads_an_inspection() -> None:
@@ -94,7 +142,12 @@ def test_reads_an_inspection() -> None:
         ({"output": "net"}, "AF207", "--model is missing: it names the ONNX model"),
         ({"model": "net.onnx", "output": ""}, "AF207", "--output is empty: it says where the artifact goes"),
         ({"mode": "6"}, "AF207", "--om is missing: mode 6 shows an artifact"),
-        ({"mode": "1"}, "AF211", "mode 1 is not available"),
+        ({"mode": "1", "json": "x"}, "AF207", "--om is missing: mode 1 writes an artifact or an ONNX model as JSON"),
+        ({"mode": "1", "om": "x"}, "AF207", "--json is missing: it says where the JSON goes"),
+        ({"mode": "1", "om": "x", "json": "y", "framework": "1"}, "AF209", "value 1 of --framework is not supported"),
+        ({"mode": "3"}, "AF207", "--model is missing: it names the ONNX model"),
+        ({"mode": "2"}, "AF211", "mode 2 is not available"),
+        ({"mode": "5"}, "AF211", "mode 5 is not available: it reads graph dumps of CANN"),
         ({"mode": "x"}, "AF214", "value 'x' of --mode is invalid: it is no whole number"),
         (
             {"model": "net.pb", "output": "net"},
@@ -119,11 +172,21 @@ def test_reads_an_inspection() -> None:
             "value 'NHWC' of --input_format is invalid: an ONNX model has its channels first",
         ),
         (
-            {**BASE, "output_type": "FP16"},
+            {**BASE, "output_type": "y:STRING"},
             "AF214",
-            "value 'FP16' of --output_type is invalid: outputs keep the type that the model gives them",
+            "value 'y:STRING' of --output_type is invalid: 'STRING' is no type that an output can have",
         ),
-        ({**BASE, "log": "loud"}, "AF214", "value 'loud' of --log is invalid: there is no such level"),
+        ({**BASE, "output_type": ""}, "AF214", "value '' of --output_type is invalid: it names no type"),
+        ({**BASE, "out_nodes": ";"}, "AF214", "value ';' of --out_nodes is invalid: it names no value"),
+        ({**BASE, "external_weight": "1"}, "AF210", "--external_weight=1 is not supported: an artifact is one file"),
+        ({**BASE, "precision_mode": "best"}, "AF214", "value 'best' of --precision_mode is invalid: there is no"),
+        ({**BASE, "sparsity": "2"}, "AF214", "value '2' of --sparsity is invalid: there is no such value"),
+        (
+            {**BASE, "dynamic_batch_size": "1,2"},
+            "AF210",
+            "--dynamic_batch_size=1,2 is not supported: fixed gears come with a later version",
+        ),
+        ({**BASE, "log": "loud"}, "AF214", "value 'loud' of --log is invalid: there is no such value"),
         (
             {**BASE, "optimization_switch": "A:maybe"},
             "AF214",
@@ -159,20 +222,42 @@ def test_refuses(flags: dict[str, str], code: str, message: str) -> None:
     assert found[1].startswith(message)
 
 
+def unusual(option: AtcOption) -> str:
+    """A value that asks for something else than what happens anyway, "" where there is none."""
+    if option.kind == "boolean":
+        return next((value for value in ("t", "f") if value not in option.usual), "")
+    fallback = {"integer": "9", "text": "x"}[option.kind]
+    return next((value for value in option.choices or (fallback,) if value not in option.usual), "")
+
+
 @pytest.mark.parametrize("name", [name for name, option in OPTIONS.items() if option.treatment is Treatment.REFUSED])
 def test_a_refusal_says_what_to_do(name: str) -> None:
-    value = "true" if OPTIONS[name].kind == "boolean" else "x"
+    value = "true" if OPTIONS[name].kind == "boolean" else unusual(OPTIONS[name])
     assert failure({**BASE, name: value})[0] == "AF210"
     assert failure({**BASE, name: value})[2]
 
 
-@pytest.mark.parametrize("name", [name for name, option in OPTIONS.items() if option.treatment is Treatment.INERT])
-def test_nothing_is_ignored_silently(name: str) -> None:
-    option = OPTIONS[name]
-    value = {"integer": "9", "boolean": "t" if "f" in option.usual else "f", "text": "x"}[option.kind]
-    read_settings({**BASE, name: value})
-    (warning,) = find_warnings({**BASE, name: value})
-    assert warning.message == f"--{name} has no effect: {option.reason}"
+@pytest.mark.parametrize(
+    "option",
+    [row for row in OPTIONS.values() if row.treatment is Treatment.INERT and unusual(row)],
+    ids=lambda o: o.name,
+)
+def test_nothing_is_ignored_silently(option: AtcOption) -> None:
+    flags = {**BASE, option.name: unusual(option)}
+    read_settings(flags)
+    (warning,) = find_warnings(flags)
+    assert warning.message == f"--{option.name} has no effect: {option.reason}"
+
+
+def test_an_option_of_another_mode_is_not_ignored_silently() -> None:
+    found = find_warnings({**BASE, "json": "x", "dump_mode": "1"})
+    assert [warning.message for warning in found] == [
+        "--json has no effect in mode 0: it belongs to mode 1",
+        "--dump_mode has no effect in mode 0: it belongs to mode 1",
+    ]
+    (warning,) = find_warnings({"mode": "3", "model": "net.onnx", "output": "net"})
+    assert warning.message == "--output has no effect in mode 3: it belongs to mode 0"
+    assert find_warnings({"mode": "6", "om": "net.om", "display_model_info": "0", "log": "error"}) == ()
 
 
 @pytest.mark.parametrize(("name", "value"), [(o.name, value) for o in OPTIONS.values() for value in o.usual])

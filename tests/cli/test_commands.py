@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.models import save_block, save_integers, save_sum
+from cli.models import save_block, save_odd, save_sum, save_words
 from cli.transcript import transcribe
 from conftest import CheckGolden
 
@@ -21,7 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_block(path / "block.onnx")
     save_block(path / "shared.onnx", second_reader=True)
     save_sum(path / "sum.onnx")
-    save_integers(path / "integers.onnx")
+    save_words(path / "words.onnx")
+    save_odd(path / "odd.onnx")
     (path / "junk.onnx").write_bytes(b"junk")
     for name in ("block", "sum"):
         assert "exit 0" in transcribe("compile", str(path / f"{name}.onnx"), "-o", str(path / name))
@@ -109,7 +110,17 @@ def masked(text: str) -> str:
         ("atc_junk", ["atc", "--model=junk.onnx", "--output=x"], {}),
         ("atc_wrong_rank", ["atc", "--model=block.onnx", "--output=x", "--input_shape=x:1,3"], {}),
         ("atc_unknown_input", ["atc", "--model=block.onnx", "--output=x", "--input_shape=y:1,3,6,6"], {}),
-        ("atc_output_type", ["atc", "--model=integers.onnx", "--output=x", "--output_type=FP32"], {}),
+        ("atc_output_type", ["atc", "--model=words.onnx", "--output=x", "--output_type=FP32"], {}),
+        ("atc_output_type_unknown", ["atc", "--model=block.onnx", "--output=x", "--output_type=relu_1:0:FP16"], {}),
+        ("atc_out_nodes_unknown", ["atc", "--model=block.onnx", "--output=x", "--out_nodes=relu_0:0"], {}),
+        ("atc_open_extent", ["atc", "--model=block.onnx", "--output=x", "--input_shape=x:-1,-1,6,6"], {}),
+        ("atc_gears", ["atc", "--model=block.onnx", "--output=x", "--dynamic_batch_size=1,2"], {}),
+        ("atc_check", ["atc", "--mode=3", "--model=block.onnx", "--output=by_atc"], {}),
+        ("atc_check_fails", ["atc", "--mode=3", "--model=odd.onnx", "--check_report=odd.json"], {}),
+        ("atc_json", ["atc", "--mode=1", "--om=sum.om", "--json=sum.json"], {}),
+        ("atc_json_model", ["atc", "--mode=1", "--om=sum.onnx", "--framework=5", "--json=model.json"], {}),
+        ("atc_json_no_folder", ["atc", "--mode=1", "--om=sum.om", "--json=none/sum.json"], {}),
+        ("atc_mode", ["atc", "--mode=5", "--om=ge_proto.txt", "--json=x.json"], {}),
         ("atc_aipp", ["atc", "--model=block.onnx", "--output=x", "--insert_op_conf=aipp.cfg"], {}),
         ("atc_switch", ["atc", "--model=block.onnx", "--output=by_atc", "--optimization_switch=Conv+BN+ReLU:off"], {}),
         ("atc_disabled", ["atc", "--model=block.onnx", "--output=by_atc"], {"GE_FUSION_DISABLE_LIST": "Nothing"}),
@@ -162,6 +173,39 @@ def test_dumps_each_stage(stage: str) -> None:
     text = transcribe("dump", "block.onnx", "--after", stage)
     assert text.startswith(f"$ autofusion dump block.onnx --after {stage}\nexit 0\n--- stdout\n")
     assert ("ConvBNReluFusionOp" in text) == (stage in ("fusion", "plan"))
+
+
+def test_json_of_an_artifact(folder: Path, check_golden: CheckGolden) -> None:
+    transcribe("atc", "--mode=1", "--om=sum.om", "--json=artifact.json")
+    check_golden("cli/artifact.json", masked_json(folder / "artifact.json"))
+
+
+@pytest.mark.parametrize("mode", ["0", "1"])
+def test_json_of_a_model(mode: str, folder: Path, check_golden: CheckGolden) -> None:
+    transcribe("atc", "--mode=1", "--om=sum.onnx", "--json=model.json", f"--dump_mode={mode}")
+    check_golden(f"cli/model_{mode}.json", masked_json(folder / "model.json"))
+
+
+def masked_json(path: Path) -> str:
+    text = re.sub(
+        r'("key": "(source_sha256|atc_version)",\s+"value": {\s+"s": )"[^"]*"', r'\1"N"', path.read_text("utf-8")
+    )
+    return re.sub(r"\n +(?=[\d\]}])", " ", text)
+
+
+@pytest.mark.parametrize("name", ["block", "odd"])
+def test_report_of_a_check(name: str, folder: Path, check_golden: CheckGolden) -> None:
+    transcribe("atc", "--mode=3", f"--model={name}.onnx", f"--check_report={name}.json")
+    check_golden(f"cli/check_{name}.json", (folder / f"{name}.json").read_text("utf-8"))
+    assert not (folder / f"{name}.om").exists() or name == "block"
+
+
+def test_chosen_outputs_are_computed_converted_and_verified() -> None:
+    words = ["--out_nodes=bn0:0;relu1_out", "--output_type=bn0:0:FP16"]
+    assert "exit 0" in transcribe("atc", "--model=block.onnx", "--output=chosen", *words)
+    rows = json.loads(transcribe("run", "chosen.om", "--format", "json").partition("stdout\n")[2])["outputs"]
+    assert [(row["name"], row["dtype"]) for row in rows] == [("bn0_out", "float16"), ("relu1_out", "float32")]
+    assert "exit 0" in transcribe("verify", "block.onnx", "chosen.om", "--seeds", "0")
 
 
 def test_a_fixed_shape_reaches_the_artifact() -> None:

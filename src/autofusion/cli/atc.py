@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
 from autofusion.cli.atc_flags import parse_flags, render_help
-from autofusion.cli.atc_settings import Conversion, Inspection, find_warnings, read_settings
+from autofusion.cli.atc_settings import Check, Conversion, Export, Inspection, find_warnings, read_settings
 from autofusion.cli.environment import wants_report
 from autofusion.cli.errors import EXIT_INTERRUPTED, explain_error
 from autofusion.cli.main import restore_pipe_signal
@@ -51,20 +52,24 @@ def _execute(flags: Mapping[str, str]) -> None:
     settings = read_settings(flags)
     for warning in find_warnings(flags):
         show_diagnostic(warning)
-    if isinstance(settings, Inspection):
-        _inspect(settings)
-    else:
-        _convert(settings)
+    match settings:
+        case Conversion():
+            _convert(settings)
+        case Export():
+            _export(settings)
+        case Check():
+            _check(settings)
+        case Inspection():
+            _inspect(settings.artifact)
 
 
 def _convert(settings: Conversion) -> None:
-    from autofusion.cli.atc_conversion import check_output_types, make_options
+    from autofusion.cli.atc_conversion import check_open_extents, make_options
     from autofusion.compiler import compile_model, save_compilation
     from autofusion.report.text import render_text, summarize
 
-    compilation = compile_model(settings.model, make_options(settings))
-    if settings.float_outputs:
-        check_output_types(compilation)
+    compilation = compile_model(settings.model, make_options(settings.choices))
+    check_open_extents(compilation.model, settings.choices.shapes)
     artifact = save_compilation(compilation, settings.output)
     show_data("...\n")
     if settings.show_report or wants_report():
@@ -72,13 +77,38 @@ def _convert(settings: Conversion) -> None:
     else:
         show_data(f"{artifact}: {summarize(compilation.report)}\n")
     if settings.show_info:
-        _inspect(Inspection(artifact))
+        _inspect(artifact)
 
 
-def _inspect(settings: Inspection) -> None:
+def _export(settings: Export) -> None:
+    from autofusion.services.model_json import write_artifact_json, write_model_json
+
+    if settings.is_model:
+        operators = write_model_json(settings.source, settings.json, settings.shapes, infer=settings.infer)
+    else:
+        operators = write_artifact_json(settings.source, settings.json)
+    show_data(f"...\n{settings.json}: operators {operators}\n")
+
+
+def _check(settings: Check) -> None:
+    from autofusion.cli.atc_conversion import check_open_extents, make_options
+    from autofusion.services.model_check import check_model, save_check, summarize_check
+
+    options = make_options(settings.choices)
+    checked = check_model(settings.model, options)
+    if checked.model is not None:
+        check_open_extents(checked.model, settings.choices.shapes)
+    save_check(settings.report, checked)
+    show_data(f"{settings.report}: {summarize_check(checked)}\n")
+    if checked.error is not None:
+        raise checked.error
+    show_data("...\n")
+
+
+def _inspect(artifact: Path) -> None:
     from autofusion.services.model_info import describe_artifact
 
-    show_data(describe_artifact(settings.artifact))
+    show_data(describe_artifact(artifact))
 
 
 def _fail(error: BaseException, *, debug: bool) -> int:

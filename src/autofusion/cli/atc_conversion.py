@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from autofusion.cli.atc_settings import Conversion
+from collections.abc import Mapping
+
+from autofusion.cli.atc_settings import Choices
 from autofusion.cli.environment import disabled_fusions
-from autofusion.compiler import Compilation
+from autofusion.cli.values import OPEN
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
+from autofusion.frontend import Model
 from autofusion.fusion import Controls
 from autofusion.ir import DType
-from autofusion.options import CompileOptions
+from autofusion.options import EVERY_OUTPUT, CompileOptions
+from autofusion.plan import Size
 
 
-def make_options(settings: Conversion) -> CompileOptions:
+def make_options(choices: Choices) -> CompileOptions:
     """What to compile with; GE_FUSION_DISABLE_LIST adds to the fusions that are turned off."""
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
-    disabled |= dict.fromkeys(settings.disabled, "--optimization_switch")
-    controls = Controls(auto_fusion=settings.fusion, disabled=disabled)
-    return CompileOptions(controls=controls, shapes=settings.shapes)
+    disabled |= dict.fromkeys(choices.disabled, "--optimization_switch")
+    return CompileOptions(
+        controls=Controls(auto_fusion=choices.fusion, disabled=disabled),
+        shapes=choices.shapes,
+        outputs=choices.outputs,
+        output_types={name or EVERY_OUTPUT: DType(text) for name, text in choices.output_types.items()},
+    )
 
 
-def check_output_types(compilation: Compilation) -> None:
-    """Raise UsageError AF210 unless every output is float32, which is what --output_type=FP32 asks for."""
-    for name in compilation.graph.outputs:
-        dtype = compilation.graph.value(name).dtype
-        if dtype is not DType.FLOAT:
-            spelled = dtype.value if dtype else "of unknown type"
-            message = f"--output_type=FP32 is not supported: output {name!r} is {spelled}, and outputs keep their type"
-            raise UsageError(Diagnostic("AF210", message, help="leave the option out, or add a Cast to the model"))
+def check_open_extents(model: Model, shapes: Mapping[str, tuple[Size, ...]]) -> None:
+    """Raise UsageError AF132 where --input_shape asks for an open extent that the model fixes.
+
+    The artifact would take that one extent alone, which is not what CANN makes of -1.
+    """
+    for name, shape in shapes.items():
+        for axis, (given, declared) in enumerate(zip(shape, model.input_dims[name] or (), strict=False)):
+            if given == OPEN and declared.isdecimal():
+                message = f"extent {axis} of input {name!r} is {declared} in the model and cannot be left open"
+                remedy = f"pass {declared} in --input_shape, or export the model with a dynamic axis there"
+                raise UsageError(Diagnostic("AF132", message, help=remedy))

@@ -27,7 +27,8 @@ class AtcOption:
 
     `usual` lists values that ask for what happens anyway: they are accepted without a word whatever
     the treatment.  `values` is shown in the help; `reason` completes "accepted with a warning: ..."
-    or "refused: ...", `help` says what to do instead.
+    or "refused: ...", `help` says what to do instead.  An option with `modes` has an effect in those alone.
+    `choices` are the values that CANN knows, () where there is no such list.
     """
 
     name: str
@@ -37,26 +38,81 @@ class AtcOption:
     help: str = ""
     usual: tuple[str, ...] = ()
     kind: Kind = "text"
+    modes: tuple[int, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
-def _yes(name: str, values: str, meaning: str, kind: Kind = "text") -> AtcOption:
-    return AtcOption(name, Treatment.HONOURED, values, meaning, kind=kind)
+def _yes(
+    name: str,
+    values: str,
+    meaning: str,
+    kind: Kind = "text",
+    modes: tuple[int, ...] = (),
+    usual: tuple[str, ...] = (),
+    choices: tuple[str, ...] | None = None,
+) -> AtcOption:
+    known = _split_choices(values, kind) if choices is None else choices
+    return AtcOption(name, Treatment.HONOURED, values, meaning, "", usual, kind, modes, known)
 
 
-def _warn(name: str, values: str, reason: str, usual: tuple[str, ...] = (), kind: Kind = "text") -> AtcOption:
-    return AtcOption(name, Treatment.INERT, values, reason, usual=usual, kind=kind)
+def _warn(
+    name: str,
+    values: str,
+    reason: str,
+    usual: tuple[str, ...] = (),
+    kind: Kind = "text",
+    choices: tuple[str, ...] | None = None,
+) -> AtcOption:
+    known = _split_choices(values, kind) if choices is None else choices
+    return AtcOption(name, Treatment.INERT, values, reason, "", usual, kind, choices=known)
 
 
 def _no(
-    name: str, values: str, reason: str, remedy: str, usual: tuple[str, ...] = (), kind: Kind = "text"
+    name: str,
+    values: str,
+    reason: str,
+    remedy: str,
+    usual: tuple[str, ...] = (),
+    kind: Kind = "text",
+    choices: tuple[str, ...] | None = None,
 ) -> AtcOption:
-    return AtcOption(name, Treatment.REFUSED, values, reason, remedy, usual, kind)
+    known = _split_choices(values, kind) if choices is None else choices
+    return AtcOption(name, Treatment.REFUSED, values, reason, remedy, usual, kind, choices=known)
+
+
+def _split_choices(values: str, kind: Kind) -> tuple[str, ...]:
+    """The values that a list such as `0|1` allows; a boolean has its own spellings."""
+    return tuple(values.split("|")) if "|" in values and kind != "boolean" else ()
 
 
 _OFF = ("0", "false", "f", "n", "no")
 _ON = ("1", "true", "t", "y", "yes")
-_SYMBOLIC = "leave the extent open with -1 in --input_shape; one artifact then takes every extent"
+_SYMBOLIC = (
+    'leave extents open, as in --input_shape="x:-1,3,224,224" or "x:1~8,3,224,224": one artifact then takes them all'
+)
+_GEARS = "fixed gears come with a later version"
 _FLOAT = "drop the option; the model's own types are kept"
+_CONVERT = "convert the arrays to that type before they are given, or change the type of the input in the model"
+_PRECISIONS = (
+    "force_fp16",
+    "force_fp32",
+    "cube_fp16in_fp32out",
+    "allow_mix_precision",
+    "allow_fp32_to_fp16",
+    "must_keep_origin_dtype",
+    "allow_mix_precision_fp16",
+    "allow_mix_precision_bf16",
+    "allow_fp32_to_bf16",
+)
+_PRECISIONS_V2 = (
+    "fp16",
+    "origin",
+    "cube_fp16in_fp32out",
+    "mixed_float16",
+    "mixed_bfloat16",
+    "cube_hif8",
+    "mixed_hif8",
+)
 _NO_DEVICE = "there is no device to choose"
 _NO_BANK = "no tuning results are kept in banks"
 _LOSSLESS = "weights are stored as they are"
@@ -68,40 +124,76 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
         "General": (
             _yes("help", "", "Show this text."),
             _yes(
-                "mode", "0|6", "0: convert a model to an .om (default); 6: show what an .om says of itself.", "integer"
+                "mode",
+                "0|1|3|6",
+                "0: convert a model to an .om (default); 1: write a model or an .om as JSON; "
+                "3: only check a model; 6: show what an .om says of itself.",
+                "integer",
+                choices=(),
             ),
         ),
         "Input": (
-            _yes("model", "FILE", "The ONNX model."),
-            _yes("framework", "5", "5 (ONNX); may be left out for a file called *.onnx.", "integer"),
-            _yes("om", "FILE", "The artifact that mode 6 shows."),
-            _yes("input_format", "NCHW|NCDHW|ND", "Layout of the inputs; ONNX models have no other."),
+            _yes("model", "FILE", "The ONNX model.", modes=(0, 3)),
+            _yes("framework", "5", "5 (ONNX); may be left out for a file called *.onnx.", "integer", (0, 1, 3)),
+            _yes("om", "FILE", "What mode 1 writes as JSON, an artifact or a model, and mode 6 shows.", modes=(1, 6)),
+            _yes(
+                "input_format",
+                "NCHW|NCDHW|ND",
+                "Layout of the inputs; ONNX models have no other.",
+                choices=("NCHW", "NHWC", "ND", "NCDHW", "NDHWC"),
+            ),
             _yes(
                 "input_shape",
-                '"x:1,3,224,224;y:1,8"',
-                "Extents of the inputs; -1 leaves one open, a name makes it a symbol.",
+                '"x:1,3,224,224;y:1~8,8"',
+                "Extents of the inputs; -1 and a range leave one open, a name makes it a symbol.",
+                modes=(0, 1, 3),
             ),
             _warn("weight", "FILE", "weight files belong to Caffe models"),
             _no("singleop", "FILE", "single operators are not compiled", "put the operator into an ONNX model"),
-            _no("input_shape_range", "RANGES", "ranges are not enforced", _SYMBOLIC),
+            _no(
+                "input_shape_range",
+                "RANGES",
+                "CANN deprecated it as well",
+                'write the ranges into --input_shape, as in "x:1~8,3,224,224"',
+            ),
             _warn("input_hint_shape", "SHAPES", "no shape is preferred over others"),
-            _no("dynamic_batch_size", '"1,2,4"', "gears are not implemented", _SYMBOLIC),
-            _no("dynamic_image_size", '"416,416;832,832"', "gears are not implemented", _SYMBOLIC),
-            _no("dynamic_dims", '"1,2;3,4"', "gears are not implemented", _SYMBOLIC),
+            _no("dynamic_batch_size", '"1,2,4"', _GEARS, _SYMBOLIC),
+            _no("dynamic_image_size", '"416,416;832,832"', _GEARS, _SYMBOLIC),
+            _no("dynamic_dims", '"1,2;3,4"', _GEARS, _SYMBOLIC),
         ),
         "Output": (
-            _yes("output", "PATH", "Where the artifact goes; the suffix .om is added where it is missing."),
-            _yes("output_type", "FP32", "FP32, where the model's outputs are float32 already; nothing else."),
-            _yes("display_model_info", "0|1", "1 shows after the conversion what mode 6 shows.", "integer"),
-            _warn("json", "FILE", "it is the result file of modes 1 and 5"),
-            _warn("check_report", "FILE", "it is the result file of mode 3"),
-            _warn("external_weight", "0|1|2", "the weights always stand in the artifact", ("0",), "integer"),
+            _yes("output", "PATH", "Where the artifact goes; the suffix .om is added where it is missing.", modes=(0,)),
+            _yes(
+                "output_type",
+                'FP32 or "node:0:FP16"',
+                "Element type of all outputs, or of each; a Cast is put before them.",
+                modes=(0, 3),
+            ),
+            _yes(
+                "out_nodes",
+                '"node:0;value"',
+                "Outputs to compute instead of the model's, by node and index or by value; the rest is cut off.",
+                modes=(0, 3),
+            ),
+            _yes(
+                "display_model_info", "0|1", "1 shows after the conversion what mode 6 shows.", "integer", (0,), ("0",)
+            ),
+            _yes("json", "FILE", "Where mode 1 writes the JSON.", modes=(1,)),
+            _yes("check_report", "FILE", "Where mode 3 writes its report (check_result.json).", modes=(3,)),
+            _no(
+                "external_weight",
+                "0|1|2",
+                "an artifact is one file with its weights inside",
+                "drop the option; the weights are mapped into memory from the artifact all the same",
+                ("0",),
+                "integer",
+            ),
             _warn("save_original_model", "false|true", "the model file is not copied", _OFF, "boolean"),
             _warn("host_env_os", "linux", "one artifact runs on every supported machine", ("linux",)),
             _warn("host_env_cpu", "x86_64|aarch64", "one artifact runs on every processor", ("x86_64", "aarch64")),
         ),
         "Target": (
-            _yes("soc_version", "cpu", "The target; cpu is the default and the only one."),
+            _yes("soc_version", "cpu", "The target; cpu is the default and the only one.", modes=(0, 3)),
             _warn("core_type", "AiCore|VectorCore", _NO_DEVICE),
             _warn("aicore_num", "N", _NO_DEVICE),
             _warn("virtual_type", "0|1", _NO_DEVICE, ("0",), "integer"),
@@ -110,13 +202,12 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
     },
     "Advanced Functionality": {
         "Feature": (
-            _no("out_nodes", '"node:0;node2:0"', "outputs cannot be chosen", "cut the model before converting it"),
-            _no("input_fp16_nodes", '"a;b"', "it would change the type of inputs", _FLOAT),
+            _no("input_fp16_nodes", '"a;b"', "inputs keep the type that the model gives them", _CONVERT),
             _no(
                 "insert_op_conf",
                 "FILE",
                 "image preprocessing (AIPP) is not compiled in",
-                "preprocess the input yourself",
+                "scale, crop and normalise the images before they are given to the model, or put those nodes into it",
             ),
             _no("is_input_adjust_hw_layout", "false|true", "inputs keep their layout", _FLOAT, _OFF, "boolean"),
             _no("is_output_adjust_hw_layout", "false|true", "outputs keep their layout", _FLOAT, _OFF, "boolean"),
@@ -125,26 +216,28 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("hccl_sub_comm_config", "FILE", _ONE_MACHINE),
         ),
         "Model Tuning": (
-            _yes("optimization_switch", '"NameA:off;NameB:on"', "Patterns or fused operators to turn off."),
+            _yes(
+                "optimization_switch", '"NameA:off;NameB:on"', "Patterns or fused operators to turn off.", modes=(0, 3)
+            ),
             _no(
                 "fusion_switch_file",
                 "FILE",
                 "files of switches are not read",
                 "name the fusions in --optimization_switch or in GE_FUSION_DISABLE_LIST",
             ),
-            _yes("oo_level", "O1|O3", "O1 turns every fusion off; O3 is the default."),
+            _yes("oo_level", "O1|O3", "O1 turns every fusion off; O3 is the default.", modes=(0, 3)),
             _warn("oo_constant_folding", "true|false", "constants are always folded", _ON, "boolean"),
             _warn("oo_dead_code_elimination", "true|false", "unused nodes are always removed", _ON, "boolean"),
             _warn("enable_scope_fusion_passes", '"A,B"', "scope passes belong to TensorFlow models"),
-            _warn("topo_sorting_mode", "0|1|2|3", "the order of steps is chosen by the compiler", (), "integer"),
+            _warn("topo_sorting_mode", "0|1|2|3", "the order of steps is chosen by the compiler", ("1",), "integer"),
             _warn(
                 "buffer_optimize", "l2_optimize|l1_optimize|off_optimize", "there are no such buffers", ("l2_optimize",)
             ),
             _warn("disable_reuse_memory", "0|1", "memory of dead values is always used again", ("0",), "integer"),
-            _warn("jit_compile", "0|1|2", "nothing is compiled while a model runs", (), "integer"),
-            _warn("static_model_ops_lower_limit", "N", "static and open shapes are compiled alike"),
+            _warn("jit_compile", "0|1|2", "nothing is compiled while a model runs", ("1",), "integer"),
+            _warn("static_model_ops_lower_limit", "N", "static and open shapes are compiled alike", ("4",), "integer"),
             _warn("enable_small_channel", "0|1", "layouts are chosen per layer by the compiler", ("0",), "integer"),
-            _warn("enable_single_stream", "false|true", "there is one stream", _ON, "boolean"),
+            _warn("enable_single_stream", "false|true", "there is one stream", (*_OFF, *_ON), "boolean"),
             _warn("ac_parallel_enable", "0|1", "there are no AI CPU operators", ("0",), "integer"),
             _warn("tiling_schedule_optimize", "0|1", "there is no tiling on a device", ("0",), "integer"),
             _warn("h2d_overlapped_with_compute", "0|1", "nothing is copied to a device", ("0",), "integer"),
@@ -154,14 +247,14 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("enable_attr_compression", "true|false", "attributes are stored as they are", _ON, "boolean"),
             _no("compression_optimize_conf", "FILE", "it would quantise the model", "quantise the model beforehand"),
             _no("cal_conf", "FILE", "it would quantise the model", "quantise the model beforehand"),
-            _warn("is_weight_clip", "1|0", "weights keep their type, so none is clipped", (), "integer"),
+            _warn("is_weight_clip", "1|0", "weights keep their type, so none is clipped", ("1",), "integer"),
             _warn("quant_dumpable", "0|1", "the model is not quantised", ("0",), "integer"),
             _warn("deterministic", "0|1", "results are always reproducible", ("0", "1"), "integer"),
-            _warn("deterministic_level", "0..3", "results are always reproducible", ("0", "1", "2", "3"), "integer"),
+            _warn("deterministic_level", "0|1|2|3", "results are always reproducible", ("0", "1", "2", "3"), "integer"),
             _warn("mdl_bank_path", "FOLDER", _NO_BANK),
             _warn("op_bank_path", "FOLDER", _NO_BANK),
             _no("auto_tune_mode", "MODES", "CANN took it out as well", "drop the option"),
-            _no("raw_ge_options", "FILE", "it may set anything", "use the named options"),
+            _no("raw_ge_options", "FILE", "its keys may change results, and are not read", "use the named options"),
             _warn("raw_ge_options_ignore_unsupported", "false|true", "see raw_ge_options", _OFF, "boolean"),
             _warn("build_config", "FILE", "there is nothing to configure there"),
             _warn("shape_generalized_build_mode", "MODE", "CANN deprecated it as well"),
@@ -174,8 +267,16 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
                 "it would lower the precision",
                 _FLOAT,
                 ("must_keep_origin_dtype", "force_fp32"),
+                choices=_PRECISIONS,
             ),
-            _no("precision_mode_v2", "origin", "it would lower the precision", _FLOAT, ("origin",)),
+            _no(
+                "precision_mode_v2",
+                "origin",
+                "it would lower the precision",
+                _FLOAT,
+                ("origin",),
+                choices=_PRECISIONS_V2,
+            ),
             _no("customize_dtypes", "FILE", "it would change the type of operators", _FLOAT),
             _warn("op_precision_mode", "FILE", "every operator is computed in high precision"),
             _warn("modify_mixlist", "FILE", "there is no mixed precision"),
@@ -186,6 +287,7 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
                 "high_precision|high_performance",
                 "every operator is computed in high precision",
                 ("high_precision", "high_precision_for_all"),
+                choices=("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
             ),
             _warn("optypelist_for_implmode", '"OpA,OpB"', "see op_select_implmode"),
             _warn("op_compiler_cache_dir", "FOLDER", _NO_CACHE),
@@ -194,10 +296,10 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
         "Debug": (
             _yes("log", "debug|info|warning|error|null", "debug and info show the fusion report."),
             _yes("debug", "", "Show the traceback of an error."),
-            _warn("dump_mode", "0|1", "it belongs to mode 1", ("0",), "integer"),
+            _yes("dump_mode", "0|1", "1 adds the inferred shapes to the JSON of a model.", "integer", (1,), ("0",)),
             _warn("export_compile_stat", "0|1|2", "the fusion result is always written", ("1", "2"), "integer"),
             _warn("debug_dir", "FOLDER", "there are no intermediate files"),
-            _warn("op_debug_level", "0..4", "there are no intermediate files", ("0",), "integer"),
+            _warn("op_debug_level", "0|1|2|3|4", "there are no intermediate files", ("0",), "integer"),
             _warn("op_debug_config", "FILE", "there are no intermediate files"),
             _warn("status_check", "0|1", "there is no device to check", ("0",), "integer"),
         ),

@@ -8,6 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autofusion.cli.atc_options import OPTIONS, AtcOption, Treatment
+from autofusion.cli.atc_values import (
+    check_framework,
+    check_target,
+    invalid_value,
+    parse_output_types,
+    parse_outputs,
+    parse_switches,
+    read_output,
+)
 from autofusion.cli.values import parse_shapes
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
@@ -17,21 +26,50 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Conversion:
-    """What mode 0 is to do.
+class Choices:
+    """How a model is to be compiled.
 
-    `output` is the artifact's path, with or without suffix, `shapes` the extents that fix the inputs,
-    `disabled` names fusions that --optimization_switch turns off, `float_outputs` demands outputs of type float32.
+    `shapes` are the extents that fix the inputs, `disabled` names fusions that --optimization_switch turns off,
+    `outputs` the values to compute instead of the model's outputs.  `output_types` has the element type for each
+    output as ONNX spells it; its key "" stands for all.
     """
 
-    model: Path
-    output: Path
     shapes: Mapping[str, tuple[Size, ...]]
     fusion: bool
     disabled: tuple[str, ...]
-    float_outputs: bool
+    outputs: tuple[str, ...]
+    output_types: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What mode 0 is to do; `output` is the artifact's path, with or without suffix."""
+
+    model: Path
+    output: Path
+    choices: Choices
     show_report: bool
     show_info: bool
+
+
+@dataclass(frozen=True)
+class Export:
+    """What mode 1 is to write to `json`: an ONNX model, with the inferred shapes if `infer`, or an artifact."""
+
+    source: Path
+    json: Path
+    is_model: bool
+    infer: bool
+    shapes: Mapping[str, tuple[Size, ...]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What mode 3 is to check, and the file of its report."""
+
+    model: Path
+    choices: Choices
+    report: Path
 
 
 @dataclass(frozen=True)
@@ -41,66 +79,116 @@ class Inspection:
     artifact: Path
 
 
-Settings = Conversion | Inspection
+Settings = Conversion | Export | Check | Inspection
 
 
 def read_settings(flags: Mapping[str, str]) -> Settings:
     """The settings that `flags` mean; raises UsageError for the first that is wrong, missing or refused."""
     for name, value in flags.items():
-        _check_kind(OPTIONS[name], value)
+        _check_value(OPTIONS[name], value)
         _check_refusal(OPTIONS[name], value)
-    mode = _number(flags.get("mode", "0"), "mode")
-    if mode == 6:
-        return Inspection(Path(_required(flags, "om", "mode 6 shows an artifact")))
-    if mode != 0:
-        message = f"mode {mode} is not available"
-        remedy = "mode 0 converts an ONNX model, mode 6 shows what an .om says of itself"
-        raise UsageError(Diagnostic("AF211", message, help=remedy))
-    return _read_conversion(flags)
+    match _mode(flags):
+        case 0:
+            return _read_conversion(flags)
+        case 1:
+            return _read_export(flags)
+        case 3:
+            return _read_check(flags)
+        case 6:
+            return Inspection(Path(_required(flags, "om", "mode 6 shows an artifact")))
+        case mode:
+            message = f"mode {mode} is not available" + (f": {_ABSENT_MODES[mode]}" if mode in _ABSENT_MODES else "")
+            remedy = (
+                "mode 0 converts an ONNX model, 1 writes JSON, 3 checks a model, 6 shows what an .om says of itself"
+            )
+            raise UsageError(Diagnostic("AF211", message, help=remedy))
 
 
 def find_warnings(flags: Mapping[str, str]) -> tuple[Diagnostic, ...]:
     """A warning for each option that is accepted without effect."""
-    return tuple(_warnings(flags))
+    return tuple(Diagnostic("AF206", message, severity=Severity.WARNING) for message in _warnings(flags))
+
+
+_ABSENT_MODES = {
+    5: "it reads graph dumps of CANN",
+    7: "an .om of this compiler is a ZIP file already",
+    30: "it makes models for devices of Ascend",
+}
+
+
+def _warnings(flags: Mapping[str, str]) -> Iterator[str]:
+    mode = _mode(flags)
+    for name, value in flags.items():
+        option = OPTIONS[name]
+        if _is_usual(option, value):
+            continue
+        if option.treatment is Treatment.INERT:
+            yield f"--{name} has no effect: {option.reason}"
+        elif option.modes and mode not in option.modes:
+            known = ", ".join(map(str, option.modes))
+            yield f"--{name} has no effect in mode {mode}: it belongs to mode {known}"
+    if "~" in flags.get("input_shape", ""):
+        yield "--input_shape: the bounds of a range are not enforced, its extent stays open"
 
 
 def _read_conversion(flags: Mapping[str, str]) -> Conversion:
+    model = _read_model_path(flags)
+    output = read_output(_required(flags, "output", "it says where the artifact goes"))
+    choices = _read_choices(flags)
+    show_report, show_info = flags.get("log") in ("debug", "info"), flags.get("display_model_info") == "1"
+    return Conversion(model, output, choices, show_report, show_info)
+
+
+def _read_export(flags: Mapping[str, str]) -> Export:
+    source = Path(_required(flags, "om", "mode 1 writes an artifact or an ONNX model as JSON"))
+    target = Path(_required(flags, "json", "it says where the JSON goes"))
+    is_model = "framework" in flags or source.suffix.lower() == ".onnx"
+    if is_model:
+        check_framework(flags.get("framework"), source)
+    return Export(source, target, is_model, flags.get("dump_mode") == "1", _read_shapes(flags))
+
+
+def _read_check(flags: Mapping[str, str]) -> Check:
+    model = _read_model_path(flags)
+    return Check(model, _read_choices(flags), Path(flags.get("check_report") or "check_result.json"))
+
+
+def _read_model_path(flags: Mapping[str, str]) -> Path:
     model = Path(_required(flags, "model", "it names the ONNX model"))
-    _check_framework(flags.get("framework"), model)
-    output = _read_output(_required(flags, "output", "it says where the artifact goes"))
-    _check_target(flags.get("soc_version", "cpu"))
-    _check_choice(flags, "input_format", ("NCHW", "NCDHW", "ND"), "an ONNX model has its channels first")
-    _check_choice(flags, "output_type", ("FP32",), "outputs keep the type that the model gives them")
-    _check_choice(flags, "display_model_info", ("0", "1"), "0 and 1 are known")
-    log = _check_choice(flags, "log", ("debug", "info", "warning", "error", "null"), "there is no such level")
-    level = _check_choice(flags, "oo_level", ("O1", "O3"), "O1 and O3 are known")
-    return Conversion(
-        model=model,
-        output=output,
-        shapes=parse_shapes(flags["input_shape"]) if flags.get("input_shape") else {},
-        fusion=level != "O1",
-        disabled=_parse_switches(flags.get("optimization_switch", "")),
-        float_outputs="output_type" in flags,
-        show_report=log in ("debug", "info"),
-        show_info=flags.get("display_model_info") == "1",
+    check_framework(flags.get("framework"), model)
+    return model
+
+
+def _read_choices(flags: Mapping[str, str]) -> Choices:
+    check_target(flags.get("soc_version", "cpu"))
+    if flags.get("input_format") in ("NHWC", "NDHWC"):
+        remedy = "leave --input_format out, or pass NCHW, NCDHW or ND"
+        raise invalid_value("input_format", flags["input_format"], "an ONNX model has its channels first", remedy)
+    return Choices(
+        shapes=_read_shapes(flags),
+        fusion=flags.get("oo_level") != "O1",
+        disabled=parse_switches(flags.get("optimization_switch", "")),
+        outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
+        output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
     )
 
 
-def _warnings(flags: Mapping[str, str]) -> Iterator[Diagnostic]:
-    for name, value in flags.items():
-        option = OPTIONS[name]
-        if option.treatment is Treatment.INERT and not _is_usual(option, value):
-            yield Diagnostic("AF206", f"--{name} has no effect: {option.reason}", severity=Severity.WARNING)
-    if "~" in flags.get("input_shape", ""):
-        message = "--input_shape: the bounds of a range are not enforced, its extent stays open"
-        yield Diagnostic("AF206", message, severity=Severity.WARNING)
+def _read_shapes(flags: Mapping[str, str]) -> Mapping[str, tuple[Size, ...]]:
+    return parse_shapes(flags["input_shape"]) if flags.get("input_shape") else {}
 
 
-def _check_kind(option: AtcOption, value: str) -> None:
+def _mode(flags: Mapping[str, str]) -> int:
+    return int(flags.get("mode", "0"))
+
+
+def _check_value(option: AtcOption, value: str) -> None:
     if option.kind == "integer" and not value.isdecimal():
-        raise _invalid(option.name, value, "it is no whole number")
+        raise invalid_value(option.name, value, "it is no whole number")
     if option.kind == "boolean" and value.lower() not in _BOOLEANS:
-        raise _invalid(option.name, value, "it is neither true nor false")
+        raise invalid_value(option.name, value, "it is neither true nor false", f"pass --{option.name}=true or false")
+    if option.choices and value not in option.choices:
+        remedy = f"--{option.name} may be {', '.join(option.choices)}"
+        raise invalid_value(option.name, value, "there is no such value", remedy)
 
 
 def _check_refusal(option: AtcOption, value: str) -> None:
@@ -120,70 +208,6 @@ def _required(flags: Mapping[str, str], name: str, purpose: str) -> str:
         return value
     state = "is empty" if name in flags else "is missing"
     raise UsageError(Diagnostic("AF207", f"--{name} {state}: {purpose}", help=f"pass --{name}=..."))
-
-
-def _check_framework(value: str | None, model: Path) -> None:
-    if value is None and model.suffix.lower() == ".onnx":
-        return
-    if value is not None and int(value) == 5:
-        return
-    known = "0(Caffe) or 1(MindSpore) or 3(TensorFlow) or 5(Onnx)"
-    if value is None:
-        message = f"--framework is missing and {model.name!r} does not end in .onnx; of {known} only 5 is read here"
-    else:
-        message = f"value {value} of --framework is not supported: of {known} only 5 is read here"
-    raise UsageError(Diagnostic("AF209", message, help="export the model to ONNX and pass --framework=5"))
-
-
-def _read_output(value: str) -> Path:
-    path = Path(value)
-    if value.endswith("/") or path.is_dir():
-        message = f"--output {value!r} names a folder, not a file"
-        raise UsageError(Diagnostic("AF212", message, help="add the artifact's name without .om"))
-    if not path.parent.is_dir():
-        raise UsageError(Diagnostic("AF208", f"cannot write {value!r}: there is no folder {str(path.parent)!r}"))
-    return path
-
-
-def _check_target(value: str) -> None:
-    if value.strip().lower() == "cpu":
-        return
-    raise UsageError(
-        Diagnostic(
-            "AF213",
-            f"--soc_version={value} is no target of this compiler: its artifacts run on x86-64 and aarch64 processors",
-            help="leave --soc_version out, or pass cpu; for an Ascend chip use the atc that comes with CANN",
-        )
-    )
-
-
-def _check_choice(flags: Mapping[str, str], name: str, choices: tuple[str, ...], reason: str) -> str:
-    """The value of a flag, "" where it was not given."""
-    value = flags.get(name, "")
-    if name in flags and value not in choices:
-        raise _invalid(name, value, reason, f"--{name} may be {', '.join(choices)}")
-    return value
-
-
-def _parse_switches(text: str) -> tuple[str, ...]:
-    """The names that `NameA:off;NameB:on` turns off."""
-    switches: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, colon, state = (piece.strip() for piece in part.rpartition(":"))
-        if not (name and colon) or state not in ("on", "off"):
-            raise _invalid("optimization_switch", text, f"{part!r} is not NAME:on or NAME:off")
-        switches[name] = state
-    return tuple(name for name, state in switches.items() if state == "off")
-
-
-def _number(text: str, name: str) -> int:
-    if not text.isdecimal():
-        raise _invalid(name, text, "it is no whole number")
-    return int(text)
-
-
-def _invalid(name: str, value: str, reason: str, remedy: str = "") -> UsageError:
-    return UsageError(Diagnostic("AF214", f"value {value!r} of --{name} is invalid: {reason}", help=remedy))
 
 
 _BOOLEANS = ("1", "t", "true", "y", "yes", "0", "f", "false", "n", "no")
