@@ -61,6 +61,33 @@ def test_spread_out_error_is_seen_by_its_rms() -> None:
     assert not result.ok
 
 
+def test_a_slice_may_have_the_error_of_the_oracles_worst_slice() -> None:
+    exact, _ = tensors((2, 8, 13, 11))
+    oracle = exact.astype(np.float32)
+    oracle[:, 2] *= np.float32(1 + 1e-4)
+    ours = exact.astype(np.float32)
+    ours[:, 5] *= np.float32(1 + 1e-4)
+    assert compare_tensor("y", ours, oracle, exact, CASE).ok
+    assert not compare_tensor("y", ours, exact.astype(np.float32), exact, CASE).ok
+
+
+def test_a_slice_is_not_forgiven_what_is_no_rounding() -> None:
+    exact, oracle = tensors((2, 8, 13, 11))
+    exact[:, 2], oracle[:, 2] = 1e-9, 1e-8
+    ours = oracle.copy()
+    ours[:, 5] *= np.float32(1.002)
+    assert not compare_tensor("y", ours, oracle, exact, CASE).ok
+
+
+def test_the_larger_error_of_two_implementations_counts() -> None:
+    exact, oracle = tensors((1, 1000))
+    noise = np.random.default_rng(9).standard_normal((2, 1, 1000)) * 1e-4
+    ours, peer = ((exact + part).astype(np.float32) for part in noise)
+    assert not compare_tensor("y", ours, oracle, exact, CASE).ok
+    assert compare_tensor("y", ours, oracle, exact, CASE, peer).ok
+    assert not compare_tensor("y", (exact * 1.01).astype(np.float32), oracle, exact, CASE, peer).ok
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, -np.inf), (np.inf, 1.0)])
 def test_nan_and_infinity_must_stand_where_the_oracle_has_them(ours: float, theirs: float) -> None:
     exact = np.array([theirs, 2.0])

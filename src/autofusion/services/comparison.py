@@ -21,6 +21,10 @@ of its own few elements the oracle may have hit one by luck, and a sum near zero
 
 BORROWED_SCALE = 0.1
 
+SHARED_LIMIT = 1e-3
+"""Up to this error, relative to its scale, a slice may have as much as the oracle has in its worst slice: where few
+elements carry the rounding of a slice, the oracle may have hit them by luck."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -30,10 +34,14 @@ class Case:
     dims: Mapping[str, int]
 
 
-def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.ndarray, case: Case) -> Comparison:
+def compare_tensor(
+    name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.ndarray, case: Case, peer: np.ndarray | None = None
+) -> Comparison:
     """Judge `ours`, the result under test.
 
-    `oracle` is the unfused model's result in its own precision, `exact` the same in float64.
+    `oracle` is the unfused model's result in its own precision, `exact` the same in float64, and `peer`, if
+    given, what another implementation computes in the model's precision: each element counts with the
+    larger error of the two.
     Floats: for the whole and for every slice along axis 1 (rank 4 and more) or the last, maximum and RMS error against
     `exact` stay within max(floor of the type * scale of the slice, MARGIN * error of the oracle).
     All other types, and the places of NaN and infinities, must be equal to the oracle's.
@@ -51,7 +59,7 @@ def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.nd
         return _judged(name, ours, case, reason="NaN or infinity where the unfused model has none, or the reverse")
     if not ours.size:
         return _judged(name, ours, case)
-    return _compare_floats(name, ours, wide, expected, np.asarray(exact, np.float64), regular, case)
+    return _compare_floats(name, ours, wide, expected, np.asarray(exact, np.float64), regular, case, peer)
 
 
 def _compare_floats(
@@ -62,9 +70,13 @@ def _compare_floats(
     exact: np.ndarray,
     regular: np.ndarray,
     case: Case,
+    peer: np.ndarray | None,
 ) -> Comparison:
-    wide, expected, exact = (np.where(regular & np.isfinite(exact), array, 0.0) for array in (wide, expected, exact))
+    counted = regular & np.isfinite(exact)
+    wide, expected, exact = (np.where(counted, array, 0.0) for array in (wide, expected, exact))
     error, own, size = (np.abs(array) for array in (wide - exact, expected - exact, exact))
+    if peer is not None:
+        own = np.fmax(own, np.abs(np.where(counted, peer.astype(np.float64), 0.0) - exact))
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
     worst = max(
@@ -101,7 +113,7 @@ class _Strain:
         if borrowed is not None:
             scale = np.maximum(scale, borrowed.scale)
             own_max = own_rms = np.full_like(own_max, borrowed.error)
-        limits = np.stack([np.maximum(floor * scale, MARGIN * theirs) for theirs in (own_max, own_rms)])
+        limits = np.stack([_limit(floor, scale, theirs) for theirs in (own_max, own_rms)])
         errors = np.stack([error.max(axis=1), _rms(error)])
         strain = _ratio(errors, limits)
         measure, row = np.unravel_index(int(strain.argmax()), strain.shape)
@@ -123,6 +135,12 @@ def _strain_slices(error: np.ndarray, own: np.ndarray, size: np.ndarray, floor: 
         return _Strain.measure(error, own, size, floor)
     borrowed = _Borrowed(BORROWED_SCALE * float(np.sqrt(np.mean(np.square(size)))), float(own.max()))
     return _Strain.measure(error, own, size, floor, borrowed)
+
+
+def _limit(floor: float, scale: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """What error each slice may have, for the oracle's `own`."""
+    shared = MARGIN * float(np.divide(own, scale, out=np.zeros_like(own), where=scale > 0).max())
+    return np.maximum(np.maximum(floor, min(shared, SHARED_LIMIT)) * scale, MARGIN * own)
 
 
 def _slices(array: np.ndarray) -> np.ndarray:
