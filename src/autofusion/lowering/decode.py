@@ -23,10 +23,13 @@ from autofusion.lowering.pointwise import (
     open_binary,
     open_function,
     open_normalization,
+    open_slopes,
 )
 from autofusion.lowering.pools import open_global_pool, open_pool, open_reduction
 from autofusion.lowering.products import open_conv, open_gemm, open_matmul, refuse_operands
+from autofusion.lowering.prologue import merge_prologues
 from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
+from autofusion.lowering.transposed import fold_transposed
 from autofusion.lowering.views import VIEWS, emit_content, open_view
 from autofusion.lowering.workspace import Owner, Workspace
 
@@ -44,7 +47,8 @@ OPENERS: Mapping[str, Open] = {
     "ReduceMean": open_reduction,
     "ReduceMax": open_reduction,
     "BatchNormalization": open_normalization,
-    **dict.fromkeys(ACTIVATION_OPERATORS, open_activation),
+    "PRelu": open_slopes,
+    **dict.fromkeys(ACTIVATION_OPERATORS - {"PRelu"}, open_activation),
     **dict.fromkeys(BINARY_OPERATORS, open_binary),
     **dict.fromkeys(FUNCTIONS, open_function),
     **dict.fromkeys(VIEWS, open_view),
@@ -65,11 +69,19 @@ def decode_node(node: Node, workspace: Workspace) -> None:
     owner = Owner(node.name, node.op)
     if emit_content(owner, node, workspace):
         return
-    for piece in _Body(flatten_node(node), node.results, workspace).pieces(owner):
+    nodes = flatten_node(node)
+    if node.body is not None:
+        nodes = fold_transposed(nodes, node.results, workspace)
+        nodes = merge_prologues(nodes, node.results, workspace.scope, lambda part: _has_kernel(part, workspace))
+    for piece in _Body(nodes, node.results, workspace).pieces(owner):
         if piece.host is not None:
             emit_host(owner, piece.host, workspace, piece.reason)
         for call in piece.calls:
             _emit_call(owner, call, workspace)
+
+
+def _has_kernel(node: Node, workspace: Workspace) -> bool:
+    return node.op in OPENERS and not isinstance(OPENERS[node.op](node, workspace), str)
 
 
 class _Body:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from autofusion.ir import DType, Node, Value
 from autofusion.lowering.absorb import read_normalization
 from autofusion.lowering.activations import find_epilogue
@@ -33,6 +35,30 @@ def activation_call(x: str, result: Value, epilogue: Epilogue, origin: tuple[str
     """The call that applies one activation."""
     settings = {"op": epilogue.activation, "alpha": epilogue.alpha, "beta": epilogue.beta}
     return Call("unary", (x,), result, settings, absorbed=origin)
+
+
+def open_slopes(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The call of a PRelu with one slope, or `max(x, 0) + slope * min(x, 0)`; else why no kernel can compute it."""
+    scope = workspace.scope
+    if find_epilogue(node, scope) is not None:
+        return open_activation(node, workspace)
+    if reason := refuse_operands(workspace, *node.inputs, node.outputs[0]):
+        return reason
+    slope, result = scope.constant(node.input(1)), scope.value(node.outputs[0])
+    # Of an infinite slope, the product with the zeros of min(x, 0) would be NaN.
+    if slope is None or not np.isfinite(slope.astype(np.float64)).all() or len(result.shape or ()) > MAX_RANK:
+        return "slopes are no finite constants"
+    x = node.input(0)
+    zero = workspace.add_constant(f"{node.name}:zero", np.zeros((), slope.dtype))
+    above, below, sloped = (
+        workspace.add_value(f"{result.name}:{part}", result) for part in ("above", "below", "sloped")
+    )
+    return [
+        activation_call(x, above, Epilogue("Relu"), node.origin),
+        Call("binary", (x, zero), below, {"op": "Min"}, NO_EPILOGUE, absorbed=node.origin),
+        Call("binary", (below.name, node.input(1)), sloped, {"op": "Mul"}, NO_EPILOGUE, absorbed=node.origin),
+        Call("binary", (above.name, sloped.name), result, {"op": "Add"}, NO_EPILOGUE, absorbed=node.origin),
+    ]
 
 
 def open_function(node: Node, workspace: Workspace) -> list[Call] | str:

@@ -50,7 +50,7 @@ def open_conv(node: Node, workspace: Workspace) -> list[Call] | str:
 
 
 def open_matmul(node: Node, workspace: Workspace) -> list[Call] | str:
-    """The call of a MatMul, or why no kernel can compute it."""
+    """The call of a MatMul, or why no kernel can compute it; `lowering.prologue` may have given it Gemm's attributes."""
     if reason := refuse_operands(workspace, *node.operands, *node.results):
         return reason
     scope = workspace.scope
@@ -58,7 +58,7 @@ def open_matmul(node: Node, workspace: Workspace) -> list[Call] | str:
     if any(shape is None or not 2 <= len(shape) <= MAX_RANK for shape in shapes):
         return "matrix product of vectors, or of more than 8 axes"
     result = scope.value(node.outputs[0])
-    return [_product_call(node, workspace, ("", ""), result, trans_a=False, trans_b=False, scale=1.0)]
+    return [_product_call(node, workspace, ("", ""), result)]
 
 
 def open_gemm(node: Node, workspace: Workspace) -> list[Call] | str:
@@ -72,15 +72,7 @@ def open_gemm(node: Node, workspace: Workspace) -> list[Call] | str:
     beta = read_float(node, "beta", 1.0)
     addends = _gemm_addends(node, workspace, result.shape, beta)
     direct = result if addends is not None else workspace.add_value(f"{result.name}:product", result)
-    product = _product_call(
-        node,
-        workspace,
-        addends or ("", ""),
-        direct,
-        trans_a=bool(read_integer(node, "transA", 0)),
-        trans_b=bool(read_integer(node, "transB", 0)),
-        scale=read_float(node, "alpha", 1.0),
-    )
+    product = _product_call(node, workspace, addends or ("", ""), direct)
     if addends is not None:
         return [product]
     return [product, *_add_later(node, workspace, direct, result, beta)]
@@ -96,17 +88,14 @@ def refuse_operands(workspace: Workspace, *names: str) -> str:
     return ""
 
 
-def _product_call(
-    node: Node,
-    workspace: Workspace,
-    addends: tuple[str, str],
-    result: Value,
-    *,
-    trans_a: bool,
-    trans_b: bool,
-    scale: float,
-) -> Call:
-    settings: dict[str, Setting] = {"trans_a": trans_a, "trans_b": trans_b, "scale": scale, "packed": False}
+def _product_call(node: Node, workspace: Workspace, addends: tuple[str, str], result: Value) -> Call:
+    trans_b = bool(read_integer(node, "transB", 0))
+    settings: dict[str, Setting] = {
+        "trans_a": bool(read_integer(node, "transA", 0)),
+        "trans_b": trans_b,
+        "scale": read_float(node, "alpha", 1.0),
+        "packed": False,
+    }
     bias, residual = addends
     operands = (node.input(0), node.input(1), bias, residual)
     weight = workspace.scope.constant(node.input(1))
