@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 
-from autofusion.patternlang.model import Call, Pattern, Reference
+from autofusion.patternlang.model import Call, Number, Pattern, Reference, Statement
 from autofusion.patternlang.templates import render_template, spell_display
 from autofusion.patternlang.variants import Variant, enumerate_variants
+from fusion.generated_norms import NORM_ROWS, WIDENING
 
 OPSET = 20
 
@@ -61,6 +62,7 @@ SAMPLES: Mapping[str, Sample] = {
         },
         {"Conv": PADDED, "MaxPool": WHOLE, "AveragePool": WHOLE},
     ),
+    **{name: Sample(*row) for name, row in NORM_ROWS.items()},
 }
 
 
@@ -75,10 +77,15 @@ class GeneratedModel:
 
 
 def generate_models(patterns: tuple[Pattern, ...]) -> Iterator[GeneratedModel]:
-    """One model for each variant of each pattern, commutative operands as the pattern writes them."""
+    """One model for each variant of each pattern, commutative operands as the pattern writes them.
+
+    A variant with casts has half precision at its edges; those in which types do not meet are left out.
+    """
     for pattern in patterns:
         for number, variant in enumerate(enumerate_variants(pattern)):
-            yield _Writer(pattern, variant, SAMPLES[pattern.name]).write(f"{pattern.name}_{number}")
+            writer = _Writer(pattern, variant, SAMPLES[pattern.name])
+            if writer.is_typed():
+                yield writer.write(f"{pattern.name}_{number}")
 
 
 class _Writer:
@@ -90,6 +97,28 @@ class _Writer:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, np.ndarray] = {}
         self._feeds: dict[str, np.ndarray] = {}
+        has_casts = any(call.op == "Cast" for call in variant.calls.values())
+        self._edge = np.dtype(np.float16 if has_casts else np.float32)
+        self._types: dict[str, np.dtype] = {}
+
+    def is_typed(self) -> bool:
+        """True where all operands of a node have one type, casts change it, and the result has that of the inputs."""
+        types = [self._type_statement(statement) for statement in self._variant.statements]
+        return all(types) and types[-1] == self._edge
+
+    def _type_statement(self, statement: Statement) -> np.dtype | None:
+        call = self._variant.calls[statement.name]
+        results = {self._variant.resolve(term.name) for term in call.references}
+        found = {self._types[name] for name in results if name in self._types} or {self._edge}
+        if "x" in results:
+            found.add(self._edge)
+        (dtype, *others) = found
+        if call.op == "Cast":
+            target = np.dtype(np.float32 if statement.name in WIDENING else np.float16)
+            others += [target] if target == dtype else []
+            dtype = target
+        self._types[statement.name] = dtype
+        return None if others else dtype
 
     def write(self, name: str) -> GeneratedModel:
         for statement in self._variant.statements:
@@ -98,15 +127,22 @@ class _Writer:
         graph = helper.make_graph(
             self._nodes,
             name,
-            [helper.make_tensor_value_info(key, TensorProto.FLOAT, array.shape) for key, array in self._feeds.items()],
-            [helper.make_tensor_value_info(root, TensorProto.FLOAT, None)],
+            [
+                helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+                for key, array in self._feeds.items()
+            ],
+            [helper.make_tensor_value_info(root, helper.np_dtype_to_tensor_dtype(self._edge), None)],
             [numpy_helper.from_array(array, key) for key, array in self._constants.items()],
         )
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
         return GeneratedModel(name, onnx.shape_inference.infer_shapes(proto), self._feeds, self._display())
 
     def _write_call(self, call: Call, result: str) -> None:
-        operands = [self._operand(term.name) for term in call.arguments if isinstance(term, Reference)]
+        operands = [
+            self._operand(term.name, result) if isinstance(term, Reference) else self._number(term, result)
+            for term in call.arguments
+            if isinstance(term, Reference | Number)
+        ]
         while operands and not operands[-1]:
             operands.pop()
         # What stands for a node of another pattern or for a normal form.
@@ -123,20 +159,29 @@ class _Writer:
                 self._node("Mul", [operands[0], f"{result}_gate"], result)
             case _:
                 tests = {test.name: test.value for test in call.attributes}
+                if call.op == "Cast":
+                    tests["to"] = helper.np_dtype_to_tensor_dtype(self._types[result])
                 self._node(call.op, operands, result, tests)
 
     def _node(self, op: str, operands: list[str], result: str, tests: Mapping[str, object] | None = None) -> None:
         attributes = {**self._sample.attributes.get(op, {}), **(tests or {})}
         self._nodes.append(helper.make_node(op, operands, [result], name=result.upper(), **attributes))
 
-    def _operand(self, name: str) -> str:
+    def _number(self, term: Number, reader: str) -> str:
+        name = f"{reader}_{term.value:g}"
+        self._define(name, np.asarray(term.value, self._types[reader]))
+        return name
+
+    def _operand(self, name: str, reader: str) -> str:
         if name in self._variant.absent and name not in self._variant.form.by_name:
             return ""
         name = self._variant.resolve(name)
         if name in self._sample.inputs:
-            self._feeds.setdefault(name, self._array(self._sample.inputs[name]))
+            self._feeds.setdefault(name, self._array(self._sample.inputs[name]).astype(self._edge))
         elif name not in self._variant.form.by_name:
             self._define(name, self._sample.constants[name])
+            if self._constants[name].dtype.kind == "f":
+                self._constants[name] = self._constants[name].astype(self._types[reader])
         return name
 
     def _define(self, name: str, array: tuple[int, ...] | np.ndarray) -> None:

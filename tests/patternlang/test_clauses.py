@@ -6,7 +6,7 @@ import pytest
 
 from autofusion.diagnostics import Span
 from autofusion.errors import PatternError
-from autofusion.patternlang.clauses import parse_clause, parse_subject
+from autofusion.patternlang.clauses import parse_clause, parse_source
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Clause, Comparison, KindClause, PredicateClause, Subject
 from autofusion.patternlang.templates import parse_template, render_template, spell_display, strip_suffix
@@ -81,9 +81,9 @@ def test_errors_of_clauses(text: str, column: int, message: str) -> None:
 
 
 def test_subjects_of_emitted_attributes() -> None:
-    assert str(parse_subject(Source("bn.epsilon", Span("f.toml", 1, 1)))) == "bn.epsilon"
+    assert str(parse_source(Source("bn.epsilon", Span("f.toml", 1, 1)))) == "bn.epsilon"
     with pytest.raises(PatternError, match="expected the end"):
-        parse_subject(Source("bn.epsilon 2", Span("f.toml", 1, 1)))
+        parse_source(Source("bn.epsilon 2", Span("f.toml", 1, 1)))
 
 
 NAMES = ("conv", "bn", "sum", "act", "bias")

@@ -48,6 +48,8 @@ def subject_value(scope: Scope, binding: Binding, subject: Subject) -> object:
     match subject.property:
         case "value":
             return _constant_value(scope, subject, value)
+        case "first":
+            return _first_element(scope, subject, value)
         case "rank":
             rank = scope.value(value).rank
             return shape_unknown(subject.name, value) if rank is None else rank
@@ -213,6 +215,13 @@ def _constant_value(scope: Scope, subject: Subject, value: str) -> object:
         detail = f"{subject.name} is {value!r} of shape {spell_shape(array.shape)}, one element was expected"
         return Reason(Code.BROADCAST, (subject.name, spell_shape(array.shape), "[]"), detail, value=value)
     return array.reshape(()).item()
+
+
+def _first_element(scope: Scope, subject: Subject, value: str) -> object:
+    array = scope.constant(value)
+    if array is None:
+        return _constant_reason(scope, subject.name, value)
+    return array.reshape(-1)[0].item() if array.size else None
 
 
 def _extent(scope: Scope, subject: Subject, value: str) -> object:

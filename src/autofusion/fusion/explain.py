@@ -32,7 +32,11 @@ def index_beginnings(patterns: Iterable[Pattern]) -> RootIndex:
 
 def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
     """Everything in the findings of one sweep that is worth telling, of nodes as they were before any rewrite."""
-    misses = [miss for attempt in findings.attempts if is_worth_telling(miss := _from_attempt(scope, attempt))]
+    misses = [
+        miss
+        for attempt in findings.attempts
+        if is_worth_telling(miss := _from_attempt(scope, attempt), is_spelling=not attempt.pattern.stage)
+    ]
     misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]
     for candidate, winner in selection.lost:
         name = winner.root.name

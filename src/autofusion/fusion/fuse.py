@@ -197,6 +197,9 @@ class _Fuser:
         step = self._taker(stage, miss.graph, miss.anchor)
         root = self._taker(stage, miss.graph, miss.root)
         is_taken = miss.code is Code.TAKEN_BY
+        if not stage and root is not None and not root.stage:
+            # It became a normal form by another spelling.
+            return []
         if root is not None and not is_taken and (root.pattern == miss.pattern or root.stage > 1):
             return []
         if step is not None and (is_taken or len(step.members) >= miss.needed):

@@ -92,9 +92,14 @@ class Miss:
         return "AF302" if self.instead else "AF301"
 
 
-def is_worth_telling(miss: Miss) -> bool:
-    """True at half matched or better; where an operator is another one, at more than half."""
+def is_worth_telling(miss: Miss, *, is_spelling: bool) -> bool:
+    """True at half matched or better; where an operator is another one, at more than half.
+
+    A spelling with another operator in it is mostly another expression: told at three quarters.
+    """
     if miss.code in (Code.OPERATOR, Code.UNKNOWN_OP, Code.CONTROL_FLOW):
+        if is_spelling:
+            return miss.satisfied * 4 >= miss.needed * 3
         return miss.satisfied * 2 > miss.needed
     return miss.satisfied * 2 >= miss.needed
 

@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.norm_predicates import NORM_CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
 from autofusion.ir import DType, Value
@@ -214,4 +215,5 @@ CHECKS: Mapping[str, Check] = {
     "folds_in_range": _check_folds_in_range,
     "reduces_to_channels": _check_reduces_to_channels,
     "keeps_channels": _check_keeps_channels,
+    **NORM_CHECKS,
 }

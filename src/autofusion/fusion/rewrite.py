@@ -2,44 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
 from autofusion.fusion.candidate import Candidate
-from autofusion.fusion.conditions import emitted_attribute
+from autofusion.fusion.emission import Emitted, emit
 from autofusion.fusion.legality import escaped_values
 from autofusion.fusion.scope import Scope
-from autofusion.ir import FUSED_DOMAIN, Attribute, Graph, Node
-from autofusion.patternlang.model import Emission, Reference
+from autofusion.ir import FUSED_DOMAIN, Graph, Node
+from autofusion.patternlang.model import Reference
 
 
 def apply_candidate(scope: Scope, candidate: Candidate) -> Node:
-    """Replace the nodes of `candidate` by one fused node and return it.
+    """Replace the nodes of `candidate` by one node and return it.
 
     Its operands come in the order in which the pattern's text names them; its results are
-    the root's, then those that `escape` names and something reads.  Raises PatternError AF320 where a
-    normalize pattern emits no operand for a value that is no constant.
+    the root's, then those that `escape` names and something reads.  What emits an operator of ONNX
+    becomes that operator, everything else keeps the replaced nodes as its body.  Raises PatternError
+    AF320 where a normalize pattern emits no operand for a value that is no constant.
     """
     graph, binding = scope.graph, candidate.binding
     root = binding.root
     results = tuple(value for value in root.node.outputs[: len(root.statement.names)] if value)
     outputs = results + escaped_values(scope, candidate.pattern, binding)
     emission = candidate.pattern.emission
-    inputs = _external_operands(candidate) if emission is None else _emitted_operands(candidate, emission)
-    attributes = {} if emission is None else _emitted_attributes(scope, candidate, emission)
-    operands = tuple(dict.fromkeys(name for name in inputs if name))
+    emitted = (
+        emit(scope, candidate, emission) if emission is not None else Emitted(_external_operands(candidate), {}, 0)
+    )
     node = Node(
         name=graph.fresh(f"{root.node.name}_{candidate.pattern.name}") if root.node.pattern else root.node.name,
         op=candidate.op,
-        inputs=inputs,
+        inputs=emitted.inputs,
         outputs=outputs,
-        attributes=attributes,
-        domain=FUSED_DOMAIN,
+        attributes=emitted.attributes,
+        opset=emitted.opset,
         origin=_origin(candidate),
-        body=_build_body(scope, candidate, operands, outputs),
-        pattern=candidate.pattern.name,
         display=candidate.display,
-        bindings={bound.statement.name: bound.node.name for bound in binding.members},
     )
+    if not emitted.opset:
+        node = replace(
+            node,
+            domain=FUSED_DOMAIN,
+            body=_build_body(scope, candidate, node.operands, outputs),
+            pattern=candidate.pattern.name,
+            bindings={bound.statement.name: bound.node.name for bound in binding.members},
+        )
     graph.replace([bound.node.name for bound in binding.members], [node])
     return node
 
@@ -66,26 +74,6 @@ def _external_operands(candidate: Candidate) -> tuple[str, ...]:
 
 def _inner_values(candidate: Candidate) -> set[str]:
     return {value for bound in candidate.binding.members for value in bound.node.results}
-
-
-def _emitted_operands(candidate: Candidate, emission: Emission) -> tuple[str, ...]:
-    inputs = [candidate.binding.value(name) or "" for name in emission.inputs]
-    while inputs and not inputs[-1]:
-        inputs.pop()
-    return tuple(inputs)
-
-
-def _emitted_attributes(scope: Scope, candidate: Candidate, emission: Emission) -> dict[str, Attribute]:
-    attributes: dict[str, Attribute] = {}
-    for name, source in emission.attributes.items():
-        try:
-            value = emitted_attribute(scope, candidate.binding, source)
-        except ValueError as error:
-            message = f"pattern {candidate.pattern.name} cannot emit attribute {name}: {error}"
-            raise PatternError(Diagnostic("AF320", message, span=emission.span)) from error
-        if value is not None:
-            attributes[name] = value
-    return attributes
 
 
 def _origin(candidate: Candidate) -> tuple[str, ...]:

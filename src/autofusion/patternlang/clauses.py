@@ -14,7 +14,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
 from autofusion.patternlang.graphtext import read_scalar
 from autofusion.patternlang.lexer import Source, TokenReader, tokenize
-from autofusion.patternlang.model import Clause, Comparison, KindClause, PredicateClause, Reference, Subject
+from autofusion.patternlang.model import Clause, Comparison, KindClause, PredicateClause, Reference, Scalar, Subject
 
 COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
 
@@ -33,13 +33,13 @@ def parse_clause(source: Source) -> Clause:
     return clause
 
 
-def parse_subject(source: Source) -> Subject:
-    """A subject alone, as an emitted attribute names it; raises PatternError AF403."""
+def parse_source(source: Source) -> Subject | Scalar:
+    """The subject or the value that an emitted attribute is taken from; raises PatternError AF403."""
     reader = TokenReader(tokenize(source))
-    subject = _read_subject(reader)
+    found = _read_subject(reader) if reader.peek().kind == "name" else read_scalar(reader)
     if reader.peek().kind != "end":
         raise reader.unexpected("the end")
-    return subject
+    return found
 
 
 def _read_clause(reader: TokenReader, source: Source) -> Clause:

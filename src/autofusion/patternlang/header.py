@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
-from autofusion.patternlang.clauses import parse_clause, parse_subject
+from autofusion.patternlang.clauses import parse_clause, parse_source
 from autofusion.patternlang.document import Document, KeyPath
 from autofusion.patternlang.graphtext import parse_form
 from autofusion.patternlang.lexer import Source
@@ -41,7 +41,7 @@ FIELDS: Mapping[str, type] = {
     "spelling": dict,
     "emit": dict,
 }
-_EMIT_FIELDS: Mapping[str, type] = {"op": str, "inputs": list, "attrs": dict}
+_EMIT_FIELDS: Mapping[str, type] = {"op": str, "inputs": list, "attrs": dict, "ones": list, "flat": list}
 _TYPE_NAMES: Mapping[type, str] = {
     int: "an integer",
     str: "a string",
@@ -222,13 +222,16 @@ class _HeaderReader:
         for key, value in cast(dict[str, object], raw).items() if isinstance(raw, dict) else ():
             if isinstance(value, str):
                 source = self._document.source(value, "emit", "attrs", key)
-                attributes.update((key, subject) for subject in self._collect(lambda s=source: parse_subject(s)))
+                attributes.update((key, found) for found in self._collect(lambda s=source: parse_source(s)))
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 attributes[key] = value
             else:
                 self._report(f'attribute {key} must be a number or a string such as "bn.epsilon"', "emit", "attrs", key)
-        inputs = tuple(source.text for source in self._strings("emit", "inputs"))
-        return Emission(op if isinstance(op, str) else "", inputs, attributes, self._document.span("emit"))
+        inputs, ones, flat = (
+            tuple(source.text for source in self._strings("emit", key)) for key in ("inputs", "ones", "flat")
+        )
+        span = self._document.span("emit")
+        return Emission(op if isinstance(op, str) else "", inputs, attributes, span, frozenset(ones), frozenset(flat))
 
     def _collect(self, parse: Callable[[], T]) -> Iterator[T]:
         """What `parse` gives, or nothing and one more finding."""

@@ -18,7 +18,7 @@ from autofusion.patternlang.model import (
 from autofusion.patternlang.surroundings import Surroundings
 from autofusion.patternlang.vocabulary import PREDICATES
 
-VALUE_PROPERTIES = ("value", "rank", "dtype", "shape")
+VALUE_PROPERTIES = ("value", "first", "rank", "dtype", "shape")
 """What can be asked of a value; of a statement also `op` and the attributes of its operators."""
 
 
@@ -74,6 +74,9 @@ def check_emission(pattern: Pattern) -> Iterator[Diagnostic]:
             yield report_unknown("AF407", f"[emit] names {name!r}, which no form binds", name, names, emission.span)
         elif name in _statements(pattern):
             yield Diagnostic("AF416", f"input {name!r} of [emit] is computed inside the match", span=emission.span)
+    for name in sorted((emission.ones | emission.flat).difference(emission.inputs)):
+        message = f"{name!r} is not among the inputs of [emit]"
+        yield report_unknown("AF407", message, name, emission.inputs, emission.span)
     for attribute in emission.attributes.values():
         if isinstance(attribute, Subject) and attribute.name not in names:
             message = f"[emit] names {attribute.name!r}, which no form binds"
@@ -84,14 +87,18 @@ def check_emission(pattern: Pattern) -> Iterator[Diagnostic]:
         if isinstance(clause, KindClause) and clause.is_const
         for reference in clause.names
     }
+    yield from _check_emitted_forms(pattern, {*emission.inputs, *constant}, emission.span)
+
+
+def _check_emitted_forms(pattern: Pattern, known: set[str], span: Span) -> Iterator[Diagnostic]:
     for form in pattern.forms:
         for name in form.values:
-            if name not in emission.inputs and name not in constant:
+            if name not in known:
                 yield Diagnostic(
                     "AF416",
                     f"value {name!r} is neither among the inputs of [emit] nor constant",
                     help=f"add it to inputs, or say `{name} is const`",
-                    span=emission.span,
+                    span=span,
                 )
         for call in (call for statement in form.statements for call in statement.calls):
             if call.has_rest or any(isinstance(term, Wildcard) for term in call.arguments):

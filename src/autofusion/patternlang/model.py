@@ -183,7 +183,7 @@ def _names_in_all(calls: tuple[Call, ...]) -> list[str]:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a comparison looks at: an attribute, `op`, `rank`, `dtype`, `shape`, `shape[index]` or `value` of a name."""
+    """What a comparison looks at: an attribute, `op`, `rank`, `dtype`, `shape`, `shape[index]`, `first` or `value`."""
 
     name: str
     property: str
@@ -255,12 +255,17 @@ class Template:
 
 @dataclass(frozen=True)
 class Emission:
-    """The operator that a normalize pattern gives: operands by name, attributes as literals or subjects."""
+    """The operator that a normalize pattern gives: operands by name, attributes as literals or subjects.
+
+    Operands named in `ones` are ones where they are absent; constants named in `flat` are given as vectors.
+    """
 
     op: str
     inputs: tuple[str, ...]
     attributes: Mapping[str, Subject | Scalar]
     span: Span
+    ones: frozenset[str] = frozenset()
+    flat: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

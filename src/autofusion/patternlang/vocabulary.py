@@ -50,4 +50,29 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "keeps_channels": PredicateRule(
         ("any", "any"), False, "the first value is the second's [batch, channels], other axes of extent 1 dropped"
     ),
+    "result_like": PredicateRule(("any",), False, "the result of the match has the value's element type and shape"),
+    "over_last_axes": PredicateRule(
+        ("statement",), True, "the reductions take one and the same block of last axes, named by constants"
+    ),
+    "over_one_axis": PredicateRule(("statement",), True, "the reductions take one and the same axis"),
+    "spans": PredicateRule(
+        ("statement", "any"), True, "each value has just the extents that the reduction reduces, in their order"
+    ),
+    "widens": PredicateRule(("statement",), True, "the casts give a wider floating type"),
+    "is_one": PredicateRule(("any",), True, "the constants hold nothing but ones"),
+    "is_zero": PredicateRule(("any",), True, "the constants hold nothing but zeros"),
+    "along_channels": PredicateRule(
+        ("any", "any"), True, "the values after the first hold one element a channel, along axis 1 of the first"
+    ),
+    "groups_channels": PredicateRule(
+        ("any", "any"), False, "the first value is the second read as [batch, groups, ...], whole channels in a group"
+    ),
+    "halves": PredicateRule(
+        ("statement", "statement"), False, "the slices are the first and the second half of the last axis"
+    ),
+    "repeats_heads": PredicateRule(
+        ("any", "any", "any"),
+        False,
+        "the first value is the third, [batch, heads, rows, width], with every head repeated, by way of the second",
+    ),
 }

@@ -1,0 +1,243 @@
+"""The predicates that normal forms ask: axes of reductions, blocks that are normalized, casts that widen.
+
+Contracts as in `fusion.predicates`, which lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from autofusion.fusion.binding import Binding
+from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
+from autofusion.fusion.scope import Scope
+from autofusion.ir import DType, Node, Shape, Value
+
+Outcome = tuple[str, Reason] | None
+
+_WIDTH = {DType.FLOAT16: 16, DType.BFLOAT16: 16, DType.FLOAT: 32, DType.DOUBLE: 64}
+
+
+def _value(scope: Scope, binding: Binding, name: str) -> Value:
+    return scope.value(binding.value(name) or "")
+
+
+def _node(binding: Binding, name: str) -> Node:
+    node = binding.node(name)
+    assert node is not None
+    return node
+
+
+def _check_result_like(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    name = names[0]
+    root = binding.root
+    value, result = _value(scope, binding, name), scope.value(root.node.outputs[0])
+    if value.shape is None:
+        return name, shape_unknown(name, value.name)
+    if result.shape is None:
+        return root.statement.name, shape_unknown(root.statement.name, result.name)
+    if value.dtype is not result.dtype:
+        got, want = (each.dtype.value if each.dtype else "unknown" for each in (result, value))
+        detail = f"the result {result.name!r} has element type {got}, {value.name!r} has {want}"
+        reason = Reason(Code.DTYPE, (root.statement.name, got, want), detail, root.node.name, result.name)
+        return root.statement.name, reason
+    if value.shape == result.shape:
+        return None
+    got, want = spell_shape(result.shape), spell_shape(value.shape)
+    detail = f"the result {result.name!r} has shape {got}, {value.name!r} has {want}; they must be equal"
+    reason = Reason(Code.BROADCAST, ("result", got, want), detail, root.node.name, result.name)
+    return root.statement.name, reason
+
+
+def _reduced_axes(scope: Scope, name: str, node: Node) -> list[int] | Reason:
+    """The axes that a reduction takes, counted from the front, in its own order."""
+    value = scope.value(node.input(0))
+    axes = scope.constant(node.input(1)) if node.input(1) else None
+    if value.rank is None:
+        return shape_unknown(name, value.name)
+    if axes is None:
+        detail = f"the axes of {node.name} are no constant"
+        return Reason(Code.NOT_CONSTANT, (f"{name}.axes",), detail, node.name, node.input(1))
+    return [int(axis) % value.rank for axis in axes.reshape(-1)]
+
+
+def _check_over_last_axes(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    for name in names:
+        node = _node(binding, name)
+        got = _reduced_axes(scope, name, node)
+        if isinstance(got, Reason):
+            return name, got
+        rank = scope.value(node.input(0)).rank or 0
+        first = _reduced_axes(scope, names[0], _node(binding, names[0]))
+        want = list(range(rank - max(len(got), 1), rank)) if name == names[0] else first
+        if got != want:
+            detail = f"{node.name} reduces axes {got}, {want} was expected"
+            return name, Reason(Code.AXIS, (str(got), str(want)), detail, node.name)
+    return None
+
+
+def _check_over_one_axis(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    wanted: list[int] | None = None
+    for name in names:
+        node = _node(binding, name)
+        got = _reduced_axes(scope, name, node)
+        if isinstance(got, Reason):
+            return name, got
+        if len(got) != 1 or (wanted is not None and got != wanted):
+            want = str(wanted) if wanted is not None else "one axis"
+            detail = f"{node.name} reduces axes {got}, {want} was expected"
+            return name, Reason(Code.AXIS, (str(got), want), detail, node.name)
+        wanted = got
+    return None
+
+
+def _check_spans(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """The extents of each value are those that the reduction reduces."""
+    node = _node(binding, names[0])
+    source = scope.value(node.input(0))
+    axes = _reduced_axes(scope, names[0], node)
+    if isinstance(axes, Reason):
+        return names[0], axes
+    assert source.shape is not None
+    block = tuple(source.shape[axis] for axis in axes)
+    for name in names[1:]:
+        value = _value(scope, binding, name)
+        if value.shape is None:
+            return name, shape_unknown(name, value.name)
+        if value.shape != block:
+            got, want = spell_shape(value.shape), spell_shape(block)
+            detail = f"{value.name!r} has shape {got}, the normalized block has {want}"
+            return name, Reason(Code.BROADCAST, (name, got, want), detail, value=value.name)
+    return None
+
+
+def _check_widens(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    for name in names:
+        node = _node(binding, name)
+        source, result = scope.value(node.input(0)), scope.value(node.outputs[0])
+        before, after = (_WIDTH.get(value.dtype, 0) if value.dtype else 0 for value in (source, result))
+        if not 0 < before < after:
+            got, want = (value.dtype.value if value.dtype else "unknown" for value in (source, result))
+            detail = f"{node.name} casts {got} to {want}, a wider floating type was expected"
+            return name, Reason(Code.DTYPE, (name, want, f"wider than {got}"), detail, node.name)
+    return None
+
+
+def _check_filled(number: float) -> Callable[[Scope, Binding, tuple[str, ...]], Outcome]:
+    def check(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+        for name in names:
+            value = _value(scope, binding, name)
+            array = scope.constant(value.name)
+            if array is None:
+                return name, Reason(Code.NOT_CONSTANT, (name,), f"{value.name!r} is no constant", value=value.name)
+            wrong = array[array != np.asarray(number, array.dtype)]
+            if wrong.size:
+                got, want = f"{wrong.reshape(-1)[0]:g}", f"{number:g}"
+                detail = f"{value.name!r} holds {got}, every element must be {want}"
+                return name, Reason(Code.CONSTANT_VALUE, (got, want), detail, value=value.name)
+        return None
+
+    return check
+
+
+def _check_along_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """Each value after the first holds one element for each channel of the first and broadcasts along axis 1."""
+    image = _value(scope, binding, names[0])
+    if image.shape is None:
+        return names[0], shape_unknown(names[0], image.name)
+    rank = len(image.shape)
+    wants = [tuple(extent if axis == 1 else 1 for axis, extent in enumerate(image.shape))]
+    wants.append(wants[0][1:])
+    for name in names[1:]:
+        value = _value(scope, binding, name)
+        if value.shape is None:
+            return name, shape_unknown(name, value.name)
+        if rank < 2 or value.shape not in wants:
+            got, want = spell_shape(value.shape), spell_shape(wants[1])
+            detail = f"{value.name!r} has shape {got}, one element for each channel is {want}"
+            return name, Reason(Code.BROADCAST, (name, got, want), detail, value=value.name)
+    return None
+
+
+def _holds_whole_channels(grouped: Shape, image: Shape) -> bool:
+    if len(grouped) < 3 or len(image) < 2 or grouped[:1] != image[:1]:
+        return False
+    groups, channels = list(grouped)[1], list(image)[1]
+    return isinstance(groups, int) and isinstance(channels, int) and groups > 0 and channels % groups == 0
+
+
+def _check_groups_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """The first value is the second with its channels in groups: [batch, groups, rest], whole channels in each."""
+    name = names[0]
+    grouped, image = _value(scope, binding, name), _value(scope, binding, names[1])
+    for each, value in ((name, grouped), (names[1], image)):
+        if value.shape is None:
+            return each, shape_unknown(each, value.name)
+    assert grouped.shape is not None
+    assert image.shape is not None
+    if _holds_whole_channels(grouped.shape, image.shape):
+        return None
+    got, want = spell_shape(grouped.shape), spell_shape(image.shape)
+    detail = f"{grouped.name!r} of shape {got} does not hold whole channels of {image.name!r} of shape {want}"
+    return name, Reason(Code.KERNEL_LIMIT, ("groups", got, want), detail, value=grouped.name)
+
+
+def _check_halves(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """The slices are the first and the second half of the last axis."""
+    for place, name in enumerate(names):
+        node = _node(binding, name)
+        source = scope.value(node.input(0))
+        if source.shape is None:
+            return name, shape_unknown(name, source.name)
+        width = source.shape[-1]
+        bounds = [_number(scope, operand) for operand in node.inputs[1:5]]
+        if not isinstance(width, int) or len(bounds) < 3 or any(bound is None for bound in bounds):
+            detail = f"{node.name} does not cut the last axis of {source.name!r} at constant places"
+            return name, Reason(Code.NOT_CONSTANT, (name,), detail, node.name, source.name)
+        start, end, axis, step = (bound or 0 for bound in (*bounds, 1)[:4])
+        start, end = (min(bound + width * (bound < 0), width) for bound in (start, end))
+        got, want = (start, end), (0, width // 2) if place == 0 else (width // 2, width)
+        if width % 2 or step != 1 or axis % len(source.shape) != len(source.shape) - 1 or got != want:
+            detail = f"{node.name} takes {got} of axis {axis}, {want} of the last axis was expected"
+            return name, Reason(Code.AXIS, (str(got), str(want)), detail, node.name)
+    return None
+
+
+def _number(scope: Scope, name: str) -> int | None:
+    array = scope.constant(name) if name else None
+    return int(array.reshape(())) if array is not None and array.size == 1 else None
+
+
+def _check_repeats_heads(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """Every head stands beside its copies: [batch, heads, copies, rows, width] read as [batch, heads * copies, ...]."""
+    shapes: list[Shape] = []
+    for name in names:
+        value = _value(scope, binding, name)
+        if value.shape is None:
+            return name, shape_unknown(name, value.name)
+        shapes.append(value.shape)
+    result, wide, source = shapes
+    if len(source) == 4 and len(wide) == 5 and wide[:2] == source[:2] and wide[3:] == source[2:]:
+        batch, heads, rows, width = source
+        copies = list(wide)[2]
+        if isinstance(copies, int) and result == (batch, heads * copies, rows, width):
+            return None
+    got, want = spell_shape(wide), spell_shape(source)
+    detail = f"{want} is spread to {got} and read as {spell_shape(result)}, which does not repeat heads one by one"
+    return names[1], Reason(Code.KERNEL_LIMIT, ("heads", got, want), detail, value=binding.value(names[1]) or "")
+
+
+NORM_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+    "result_like": _check_result_like,
+    "over_last_axes": _check_over_last_axes,
+    "over_one_axis": _check_over_one_axis,
+    "spans": _check_spans,
+    "widens": _check_widens,
+    "is_one": _check_filled(1.0),
+    "is_zero": _check_filled(0.0),
+    "along_channels": _check_along_channels,
+    "groups_channels": _check_groups_channels,
+    "halves": _check_halves,
+    "repeats_heads": _check_repeats_heads,
+}
