@@ -124,6 +124,12 @@ def weight_twice() -> onnx.ModelProto:
     return proto
 
 
+def attribute_of_no_function() -> onnx.ModelProto:
+    made = model([node("Softmax", "x", "y", "s", axis=1)], [X], [Y])
+    made.graph.node[0].attribute[0].ref_attr_name = "a"
+    return made
+
+
 def attribute_twice() -> onnx.ModelProto:
     proto = model([node("Softmax", "x", "y", "s", axis=0)], [X], [Y])
     proto.graph.node[0].attribute.append(helper.make_attribute("axis", 1))
@@ -191,6 +197,10 @@ CASES: list[tuple[Callable[[], onnx.ModelProto], str]] = [
         lambda: constant(value_int=1, value_float=1.0),
         "AF116: Constant node 'c0' must have one value, but its attributes are: value_float, value_int",
     ),
+    (
+        attribute_of_no_function,
+        "AF117: attribute 'axis' of node 's' (Softmax) refers to attribute 'a' of a function, but is in none",
+    ),
     (attribute_twice, "AF117: node 's' (Softmax) has attribute 'axis' twice"),
     (
         lambda: model([node("Softmax", "x", "y", "s", axis=1.5)], [X], [Y]),
@@ -238,6 +248,10 @@ CASES: list[tuple[Callable[[], onnx.ModelProto], str]] = [
             "main (int64[2] x) => (float[?, ?] y) <int64[2] s = {4194304, 4194304}> { y = ConstantOfShape(s) }"
         ),
         "AF123: ConstantOfShape node 'ConstantOfShape_0' computes 'y' float [4194304, 4194304], which takes 64 TiB",
+    ),
+    (
+        lambda: parse("main (float[2] x) => (float[?] y) <float[1] s = {-1}> { y = Resize(x, , s) }"),
+        "AF153: Resize node 'Resize_0' computes 'y' float [-2], which has a negative extent",
     ),
     (
         lambda: model([node("Add", "x w", "y")], [X, tensor("w", [4])], [Y], {"w": random(0, 3)}),

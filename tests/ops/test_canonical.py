@@ -23,6 +23,7 @@ CASES = [
     Case("Clip", 7, [X], {"max": 0.25}),
     *(Case("Clip", opset, [X, -HALF, HALF], {}, [1, 2]) for opset in (11, 12, 13)),
     Case("Clip", 13, [X, None, HALF], {}, [2]),
+    Case("Clip", 13, [X, -HALF.reshape(1), HALF.reshape(1)], {}, [1, 2]),
     *(
         Case(op, opset, [X], {"axes": [0, -2], "keepdims": 0})
         for op in ("ReduceMean", "ReduceMax")

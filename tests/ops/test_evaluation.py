@@ -75,6 +75,7 @@ CONVOLUTIONS = [
     ),
     Case("ConvTranspose", 13, [floats(1, 4, 6), floats(4, 3, 3, seed=1)], {"strides": [2]}),
     Case("ConvTranspose", 13, [floats(1, 4, 6), floats(4, 3, 3, seed=1)], {"strides": [2], "output_shape": [12]}),
+    Case("ConvTranspose", 13, [floats(0, 4, 6), floats(4, 3, 3, seed=1)], {"strides": [2]}),
     Case(
         "ConvInteger",
         13,

@@ -33,13 +33,17 @@ ReadGraph = Callable[[GraphProto, Frame, str], Graph]
 def read_attributes(raw: RawNode, storage: Storage, read_graph: ReadGraph) -> dict[str, Attribute]:
     """The attributes of `raw` by name; those that refer to an attribute which the caller left out are absent.
 
-    Raises ModelError for an attribute that is given twice, or is of another kind than the operator's.
+    Raises ModelError for an attribute that is given twice, is of another kind than the
+    operator's, or refers to an attribute of a function where there is none.
     """
     attributes: dict[str, Attribute] = {}
     domain = normalize_domain(raw.proto.domain)
     kinds = _kinds_of(raw.proto.op_type, domain, raw.frame.opsets.get(domain, 0))
     for written in raw.proto.attribute:
         found = raw.frame.find_attribute(written)
+        if found is None and not raw.frame.stem:
+            problem = f"attribute {written.name!r} of node {raw.label!r} ({raw.proto.op_type}) refers to"
+            raise fault(ATTRIBUTE, f"{problem} attribute {written.ref_attr_name!r} of a function, but is in none")
         if found is None:
             continue
         if written.name in attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from autofusion.frontend.attributes import read_attributes
 from autofusion.frontend.constants import read_constant
 from autofusion.frontend.declarations import check_default, check_output, read_body_input, read_input_dtype
 from autofusion.frontend.dimensions import Dimensions
-from autofusion.frontend.faults import TOO_LARGE, UNDEFINED_OUTPUT, fault
+from autofusion.frontend.faults import UNDEFINED_OUTPUT, fault
 from autofusion.frontend.frames import Frame, RawNode, normalize_domain
 from autofusion.frontend.functions import Inliner
 from autofusion.frontend.operators import find_version, foreign_operator
@@ -27,11 +26,8 @@ from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope, Names
 from autofusion.ops import canonicalize, find_operator, infer
 from autofusion.ops.element_types import DTYPES
-from autofusion.ops.faults import describe
+from autofusion.ops.inference import require_possible
 from autofusion.ops.reference import has_reference
-
-MAX_BYTES = 1 << 40
-"""No machine holds a greater tensor: a model that computes one is refused before anything tries to."""
 
 
 class GraphReader:
@@ -120,7 +116,7 @@ class GraphReader:
         for part in canonicalize(node, version, scope):
             values = [self._complete(value, part, declared) for value in infer(part, scope)]
             for value in values:
-                _require_possible(value, part)
+                require_possible(value, part)
             scope.graph.add(part, values)
 
     def _find_version(self, raw: RawNode, domain: str) -> int:
@@ -167,15 +163,6 @@ def _body_operands(raw: RawNode, outer: GraphScope) -> list[Value]:
     if raw.proto.op_type == "Loop":
         return [Value("", DType.INT64, ()), Value("", DType.BOOL, ()), *values[2:]]
     return values if raw.proto.op_type == "Scan" else []
-
-
-def _require_possible(value: Value, node: Node) -> None:
-    if value.dtype is None or value.shape is None:
-        return
-    size = value.dtype.numpy.itemsize * math.prod(extent for extent in value.shape if isinstance(extent, int))
-    if size > MAX_BYTES:
-        problem = f"{node.op} node {node.name!r} computes {describe(value)}, which takes {size / 2**40:.0f} TiB"
-        raise fault(TOO_LARGE, problem, "no machine can run this model")
 
 
 def _strip(names: tuple[str, ...]) -> tuple[str, ...]:

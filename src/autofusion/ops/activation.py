@@ -9,7 +9,7 @@ import numpy as np
 
 from autofusion.ir import Node, Value
 from autofusion.ops.broadcast import broadcast_shapes
-from autofusion.ops.conversion import attribute_to_input, keep_opaque, trim_inputs
+from autofusion.ops.conversion import attribute_to_input, companion, keep_opaque, trim_inputs, with_input
 from autofusion.ops.faults import SHAPES_CONTRADICT, WRONG_RANK, describe, fault
 from autofusion.ops.operands import number, result, text
 from autofusion.ops.pointwise import infer_same
@@ -93,12 +93,23 @@ def _infer_prelu(node: Node, scope: Scope) -> Sequence[Value]:
 
 def _convert_clip(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     if version >= 11:
-        return [trim_inputs(node)]
+        return _make_limits_scalar(trim_inputs(node), scope)
     dtype = scope.value(node.input(0)).dtype
     if dtype is None:
         return keep_opaque(node)
     lower = attribute_to_input(node, "min", 1, scope, dtype.numpy.type)
     return [attribute_to_input(lower, "max", 2, scope, dtype.numpy.type)]
+
+
+def _make_limits_scalar(node: Node, scope: Scope) -> Sequence[Node]:
+    """`node` behind a Squeeze of each limit that is a tensor of shape [1], as some exporters write them."""
+    before: list[Node] = []
+    for index, name in enumerate(node.inputs):
+        if index and name and scope.value(name).shape == (1,):
+            scalar = scope.fresh(f"{name}_scalar")
+            before.append(companion(node, "Squeeze", [name], [scalar], scope))
+            node = with_input(node, index, scalar)
+    return [*before, node]
 
 
 def _infer_clip(node: Node, scope: Scope) -> Sequence[Value]:

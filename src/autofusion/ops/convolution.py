@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -253,7 +254,7 @@ def _scatter_products(
         )
     ]
     canvas = np.zeros((batch, channels, *reach), x.dtype)
-    rows = x.reshape(batch, group, x.shape[1] // group, -1)
+    rows = x.reshape(batch, group, x.shape[1] // group, math.prod(spatial))
     filters = weight.reshape(group, weight.shape[0] // group, *weight.shape[1:])
     for cell in np.ndindex(*weight.shape[2:]):
         matrices = filters[(..., *cell)].swapaxes(1, 2)

@@ -8,6 +8,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
 from autofusion.ir import Dim, Node, Value
 
+TOO_LARGE = "AF123"
 WRONG_ARITY = "AF150"
 MISSING_ATTRIBUTE = "AF151"
 BAD_ATTRIBUTE = "AF152"

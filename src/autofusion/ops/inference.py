@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ModelError
 from autofusion.ir import Dim, DType, Node, Value
 from autofusion.ops.element_types import infer_types
+from autofusion.ops.faults import SHAPES_CONTRADICT, TOO_LARGE, describe
 from autofusion.ops.reference import infer_by_reference
 from autofusion.ops.rows import find_operator
 from autofusion.ops.schema import schema_of
 from autofusion.ops.table import Scope
+
+MAX_BYTES = 1 << 40
+"""No machine holds a greater tensor: a model that computes one is refused before anything tries to."""
 
 _LIMITS = {DType.INT64: (-(2**63), 2**63 - 1), DType.INT32: (-(2**31), 2**31 - 1), DType.BOOL: (0, 1)}
 
@@ -17,7 +25,7 @@ def infer(node: Node, scope: Scope) -> tuple[Value, ...]:
 
     Extents are exact in terms of the symbols, each of which is at least 0.  A shape is either known
     in every extent or None as a whole.  Raises ModelError where the operands contradict each
-    other or the node's attributes.
+    other or the node's attributes, and where a result is impossible (`require_possible`).
     """
     schema = schema_of(node.op, node.domain, node.opset if node.opaque else None)
     if schema is None:
@@ -32,7 +40,24 @@ def infer(node: Node, scope: Scope) -> tuple[Value, ...]:
             dtype = value.dtype or types[index]
             content = value.content if _holds(dtype, value.content) else None
             values.append(Value(name, dtype, value.shape, content))
+            require_possible(values[-1], node)
     return tuple(values)
+
+
+def require_possible(value: Value, node: Node) -> None:
+    """Raise ModelError where the result `value` of `node` has a negative extent (AF153) or passes MAX_BYTES (AF123)."""
+    extents = [extent for extent in value.shape or () if isinstance(extent, int)]
+    computes = f"{node.op} node {node.name!r} computes {describe(value)}"
+    if any(extent < 0 for extent in extents):
+        problem = f"{computes}, which has a negative extent"
+        remedy = "look at the attributes and constants that this node reads"
+        raise ModelError(Diagnostic(SHAPES_CONTRADICT, problem, help=remedy))
+    if value.dtype is None:
+        return
+    size = value.dtype.numpy.itemsize * math.prod(extents)
+    if size > MAX_BYTES:
+        problem = f"{computes}, which takes {size / 2**40:.0f} TiB"
+        raise ModelError(Diagnostic(TOO_LARGE, problem, help="no machine can run this model"))
 
 
 def _holds(dtype: DType | None, content: tuple[Dim, ...] | None) -> bool:
