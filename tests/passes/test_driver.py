@@ -22,12 +22,12 @@ def test_records_say_what_each_pass_changed(tmp_path: Path) -> None:
     graph = read(model(nodes, [X], [tensor("y", None)], {"k": random(1, 3)}), tmp_path).graph
     seen: list[str] = []
     records = run_passes(graph, verify=lambda _, name: seen.append(name))
-    assert records == (
+    assert [record for record in records if record.changes] == [
         PassRecord("remove_identities", 1),
         PassRecord("fold_constants", 1),
         PassRecord("remove_dead", 2),
-        PassRecord("infer_shapes", 0),
-    )
+    ]
+    assert len({record.name for record in records}) == len(records) > 3
     assert seen == ["remove_identities", "fold_constants", "remove_dead"]
     assert [item.op for item in graph] == ["Add"]
     assert sum(record.changes for record in run_passes(graph)) == 0

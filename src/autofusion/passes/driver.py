@@ -8,10 +8,20 @@ from functools import partial
 
 from autofusion.ir import Graph
 from autofusion.ir.verify import verify_graph
+from autofusion.passes.branches import inline_branches
+from autofusion.passes.casts import remove_casts
 from autofusion.passes.dead import remove_dead
 from autofusion.passes.fold import FOLD_BUDGET, fold_constants
 from autofusion.passes.identity import remove_identities
+from autofusion.passes.idle import remove_idle
+from autofusion.passes.joins import merge_joins
+from autofusion.passes.limits import merge_limits
+from autofusion.passes.neutral import remove_neutral
 from autofusion.passes.shapes import infer_shapes
+from autofusion.passes.slices import merge_slices
+from autofusion.passes.transposes import merge_transposes
+from autofusion.passes.twins import merge_twins
+from autofusion.passes.views import merge_views
 
 MAX_ROUNDS = 16
 """More rounds than this are not worth their time; every round leaves a correct graph."""
@@ -35,7 +45,17 @@ def run_passes(
     passes: dict[str, Callable[[Graph], int]] = {
         "remove_identities": remove_identities,
         "fold_constants": partial(fold_constants, budget_bytes=fold_budget_bytes),
+        "inline_branches": inline_branches,
+        "remove_casts": remove_casts,
+        "remove_neutral": remove_neutral,
+        "remove_idle": remove_idle,
+        "merge_views": merge_views,
+        "merge_transposes": merge_transposes,
+        "merge_slices": merge_slices,
+        "merge_joins": merge_joins,
+        "merge_limits": merge_limits,
         "remove_dead": remove_dead,
+        "merge_twins": merge_twins,
         "infer_shapes": infer_shapes,
     }
     changes = dict.fromkeys(passes, 0)

@@ -25,9 +25,11 @@ FOLD_BUDGET = 4 << 20
 """Bytes that a folded result may take, unless its operands took as many."""
 
 _TOTAL_BUDGETS = 16
-_RANDOM = frozenset(
+RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
+"""Operators whose results differ from run to run, or may."""
+
 # Fusions read the parameters of quantisation from these nodes.
 _KEPT = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
 # The shape of the result depends on the elements, but each result element stems from one element of an operand.
@@ -83,7 +85,7 @@ def _find_results(node: Node, scope: GraphScope, sweep: _Sweep) -> dict[str, np.
         array = _read_content(scope.graph.value(node.results[0]))
         if array is not None:
             return {node.results[0]: array}
-    if node.opaque or node.domain or node.body is not None or node.subgraphs() or node.op in _RANDOM | _KEPT:
+    if node.opaque or node.domain or node.body is not None or node.subgraphs() or node.op in RANDOM | _KEPT:
         return None
     operands = [scope.constant(name) if name else None for name in node.inputs]
     if any(array is None and name for name, array in zip(node.inputs, operands, strict=True)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autofusion.ir import Graph, Node, substitute_operands
+from autofusion.ir.scope import GraphScope
+from autofusion.ops import find_operator
 from autofusion.passes.nested import map_nested
 
 
@@ -23,6 +25,33 @@ def redirect_operands(node: Node, old: str, new: str) -> Node:
     """`node` reading `new` in place of `old`, as operand and in its nested graphs, which are copied."""
     changed, _ = map_nested(node, lambda graph: _redirect_captured(graph, old, new))
     return replace(changed, inputs=substitute_operands(changed, {old: new}))
+
+
+def hand_on(scope: GraphScope, node: Node, *sources: str) -> int:
+    """Take out `node`, whose results are the values `sources`, one per output place; returns 1.
+
+    Readers read the sources.  A result that is a graph output keeps its name, as that of an Identity.
+    """
+    graph = scope.graph
+    graph.remove(node.name)
+    for result, source in zip(node.outputs, sources, strict=True):
+        if result in graph.outputs:
+            name = node.name if node.name not in graph else scope.fresh(node.name)
+            graph.add(identity(name, source, result, node.origin))
+        elif result:
+            redirect(graph, result, source)
+    return 1
+
+
+def identity(name: str, source: str, result: str, origin: tuple[str, ...]) -> Node:
+    """The node that gives the value `source` the name `result` as well."""
+    row = find_operator("Identity")
+    return Node(name, "Identity", (source,), (result,), opset=row.version if row else 0, origin=origin)
+
+
+def is_inner(graph: Graph, value: str) -> bool:
+    """True for a value that one reading input alone sees: its producer may change with that reader."""
+    return value not in graph.outputs and len(graph.consumers(value)) == 1
 
 
 def rename_result(graph: Graph, old: str, new: str) -> None:
