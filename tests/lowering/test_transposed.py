@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import autofusion.lowering.transposed as transposed
 from autofusion.ir import Graph
-from autofusion.lowering import lower
+from autofusion.lowering import lower, transposed
 from lowering.graphs import build, check_plan, fuse, kernels_of, make_feeds, node, randoms, run_graph, run_plan
 
 
@@ -48,15 +47,19 @@ def test_a_fold_out_of_range_is_not_done() -> None:
     assert len(kernels_of(lower(graph, backend="reference"))) > 2
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        lambda weight, _group, factor: weight * factor.reshape(-1, 1, 1, 1),
-        lambda weight, _group, factor: weight * np.tile(factor[: weight.shape[1]], 1).reshape(1, -1, 1, 1),
-        lambda weight, _group, _factor: weight,
-    ],
-    ids=["axis of the inputs", "channels of the first group", "left out"],
-)
+def along_the_inputs(weight: np.ndarray, _group: int, factor: np.ndarray) -> np.ndarray:
+    return weight * factor.reshape(-1, 1, 1, 1)
+
+
+def of_the_first_group(weight: np.ndarray, _group: int, factor: np.ndarray) -> np.ndarray:
+    return weight * factor[: weight.shape[1]].reshape(1, -1, 1, 1)
+
+
+def left_out(weight: np.ndarray, _group: int, _factor: np.ndarray) -> np.ndarray:
+    return weight
+
+
+@pytest.mark.parametrize("broken", [along_the_inputs, of_the_first_group, left_out])
 def test_a_wrong_fold_shows(broken: Callable[..., np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
     graph = normalized(2, True)
     (expected,) = run_graph(graph, make_feeds(graph))

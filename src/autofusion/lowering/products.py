@@ -50,7 +50,7 @@ def open_conv(node: Node, workspace: Workspace) -> list[Call] | str:
 
 
 def open_matmul(node: Node, workspace: Workspace) -> list[Call] | str:
-    """The call of a MatMul, or why no kernel can compute it; `lowering.prologue` may have given it Gemm's attributes."""
+    """The call of a MatMul, with the attributes of Gemm that `lowering.prologue` may give it, or why there is none."""
     if reason := refuse_operands(workspace, *node.operands, *node.results):
         return reason
     scope = workspace.scope
