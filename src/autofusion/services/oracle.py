@@ -38,7 +38,7 @@ def _cut_model(model: Path, outputs: Sequence[str]) -> ModelProto:
     """The model with other outputs; its external data stays in the files."""
     import onnx
 
-    proto = onnx.load(str(model), load_external_data=False)
+    proto = onnx.load(str(model), load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
     cut_outputs(proto.graph, outputs)
     return proto
 
