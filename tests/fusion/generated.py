@@ -139,7 +139,7 @@ class _Writer:
 
     def _write_call(self, call: Call, result: str) -> None:
         operands = [
-            self._operand(term.name, result) if isinstance(term, Reference) else self._number(term, result)
+            self._operand(term.name, result) if isinstance(term, Reference) else self._number(term, call, result)
             for term in call.arguments
             if isinstance(term, Reference | Number)
         ]
@@ -158,7 +158,7 @@ class _Writer:
                 self._node("Sigmoid", operands, f"{result}_gate")
                 self._node("Mul", [operands[0], f"{result}_gate"], result)
             case _:
-                tests = {test.name: test.value for test in call.attributes}
+                tests = {test.name: -1 if test.is_last else test.value for test in call.attributes}
                 if call.op == "Cast":
                     tests["to"] = helper.np_dtype_to_tensor_dtype(self._types[result])
                 self._node(call.op, operands, result, tests)
@@ -167,9 +167,10 @@ class _Writer:
         attributes = {**self._sample.attributes.get(op, {}), **(tests or {})}
         self._nodes.append(helper.make_node(op, operands, [result], name=result.upper(), **attributes))
 
-    def _number(self, term: Number, reader: str) -> str:
+    def _number(self, term: Number, call: Call, reader: str) -> str:
         name = f"{reader}_{term.value:g}"
-        self._define(name, np.asarray(term.value, self._types[reader]))
+        is_axis = call.op == "Unsqueeze"
+        self._define(name, np.array([int(term.value)]) if is_axis else np.asarray(term.value, self._types[reader]))
         return name
 
     def _operand(self, name: str, reader: str) -> str:

@@ -9,6 +9,12 @@ import numpy as np
 EPSILON = np.float32(1e-5)
 ROWS = {"axes": np.array([2]), "axes2": np.array([-1]), "eps": EPSILON, "scale": (6,), "bias": (6,)}
 
+
+def _slice(name: str, start: int, end: int) -> dict[str, np.ndarray]:
+    bounds = {"start": start, "end": end, "axis": -1, "step": 1}
+    return {f"{name}_{key}": np.array([value]) for key, value in bounds.items()}
+
+
 NORM_ROWS: Mapping[str, tuple[Mapping[str, tuple[int, ...]], Mapping[str, tuple[int, ...] | np.ndarray]]] = {
     "gelu": ({"x": (2, 3)}, {}),
     "gelu_tanh": ({"x": (2, 3)}, {}),
@@ -18,6 +24,23 @@ NORM_ROWS: Mapping[str, tuple[Mapping[str, tuple[int, ...]], Mapping[str, tuple[
     "sigmoid": ({"x": (2, 3)}, {}),
     "layer_norm": ({"x": (2, 3, 6)}, ROWS),
     "rms_norm": ({"x": (2, 3, 6)}, ROWS),
+    "group_norm": (
+        {"x": (2, 4, 3, 5)},
+        {
+            "groups": np.array([0, 2, -1]),
+            "shape": np.array([2, 4, 3, 5]),
+            "ones": np.ones(2, np.float32),
+            "zeros": np.zeros(2, np.float32),
+            "scale": (4, 1, 1),
+            "bias": (4, 1, 1),
+        },
+    ),
+    "softmax": ({"x": (2, 3, 6)}, {"axes": np.array([1]), "axes2": np.array([-2])}),
+    "rotary": (
+        {"x": (2, 3, 4, 6), "cos": (4, 6), "sin": (4, 6)},
+        {**_slice("low", 0, 3), **_slice("high", 3, 2**63 - 1)},
+    ),
+    "repeat_kv": ({"x": (2, 3, 4, 5)}, {"extents": np.array([2, 3, 2, 4, 5]), "shape": np.array([2, 6, 4, 5])}),
 }
 
 WIDENING = frozenset({"x32", "d32", "wide"})

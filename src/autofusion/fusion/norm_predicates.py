@@ -13,6 +13,7 @@ from autofusion.fusion.binding import Binding
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
 from autofusion.ir import DType, Node, Shape, Value
+from autofusion.ir.dims import multiply
 
 Outcome = tuple[str, Reason] | None
 
@@ -221,8 +222,11 @@ def _check_repeats_heads(scope: Scope, binding: Binding, names: tuple[str, ...])
     if len(source) == 4 and len(wide) == 5 and wide[:2] == source[:2] and wide[3:] == source[2:]:
         batch, heads, rows, width = source
         copies = list(wide)[2]
-        if isinstance(copies, int) and result == (batch, heads * copies, rows, width):
-            return None
+        if isinstance(copies, int):
+            repeated = multiply(heads, copies)
+            # Batch and heads may have been read as one axis.
+            if result in ((batch, repeated, rows, width), (multiply(batch, repeated), rows, width)):
+                return None
     got, want = spell_shape(wide), spell_shape(source)
     detail = f"{want} is spread to {got} and read as {spell_shape(result)}, which does not repeat heads one by one"
     return names[1], Reason(Code.KERNEL_LIMIT, ("heads", got, want), detail, value=binding.value(names[1]) or "")

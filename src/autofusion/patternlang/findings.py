@@ -10,5 +10,5 @@ from autofusion.diagnostics import Diagnostic, Span
 
 def report_unknown(code: str, message: str, name: str, known: Iterable[str], span: Span) -> Diagnostic:
     """A finding at `span` whose help lists the closest of the `known` names."""
-    close = difflib.get_close_matches(name, sorted(known), n=3)
+    close = difflib.get_close_matches(name, sorted(set(known)), n=3)
     return Diagnostic(code, message, help=f"did you mean {', '.join(close)}?" if close else "", span=span)
