@@ -60,7 +60,7 @@ def test_reads_flags_as_cann_does(words: list[str], flags: dict[str, str]) -> No
             ["--output", "--model=a"],
             "AF202",
             "flag 'output' is missing its argument; flag description: " + OPTIONS["output"].reason,
-            "",
+            "write --output=VALUE",
         ),
     ],
 )

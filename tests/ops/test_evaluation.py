@@ -293,5 +293,5 @@ def test_failures_name_the_node():
         evaluate(Node("node", "Gather", ("x", "i"), ("y",), {"axis": 0}), [X, np.array(5)])
     with pytest.raises(ModelError, match="AF156: Dropout node 'node': drops elements at random"):
         evaluate(Node("node", "Dropout", ("x", "r", "t"), ("y",)), [X, np.array(0.5), np.array(True)])
-    with pytest.raises(ModelError, match="AF156: Unheard node 'node': cannot be evaluated"):
+    with pytest.raises(ModelError, match="AF156: Unheard node 'node': has no implementation"):
         evaluate(Node("node", "Unheard", ("x",), ("y",), domain="nowhere", opset=1), [X])

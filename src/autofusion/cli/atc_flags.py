@@ -39,7 +39,7 @@ def parse_flags(arguments: Sequence[str]) -> dict[str, str]:
         else:
             description = describe(OPTIONS[name])
             message = f"flag '{name}' is missing its argument; flag description: {description}"
-            raise UsageError(Diagnostic("AF202", message))
+            raise UsageError(Diagnostic("AF202", message, help=f"write --{name}=VALUE"))
     return flags
 
 

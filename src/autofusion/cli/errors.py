@@ -11,6 +11,7 @@ import click
 
 from autofusion.cli.output import show_diagnostic
 from autofusion.diagnostics import Diagnostic
+from autofusion.diagnostics.codes import with_remedy
 from autofusion.errors import AutofusionError
 from autofusion.version import VERSION
 
@@ -69,12 +70,11 @@ def explain_error(error: BaseException) -> tuple[Diagnostic, int]:
     """What to show for an exception that ended a command, and the exit code of the process."""
     match error:
         case AutofusionError():
-            return error.diagnostic, error.exit_code
+            return with_remedy(error.diagnostic), error.exit_code
         case OSError() if error.errno in _FULL_OR_FORBIDDEN:
             name = error.filename or "a file"
-            return Diagnostic(
-                "AF208", f"cannot write {name}: {(error.strerror or 'the system refuses').lower()}"
-            ), EXIT_USAGE
+            message = f"cannot write {name}: {(error.strerror or 'the system refuses').lower()}"
+            return with_remedy(Diagnostic("AF208", message)), EXIT_USAGE
         case _:
             return _internal(error), EXIT_INTERNAL
 

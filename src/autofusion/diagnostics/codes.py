@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from autofusion.diagnostics.code import Code
 from autofusion.diagnostics.codes_artifact import ARTIFACT_CODES
 from autofusion.diagnostics.codes_model import MODEL_CODES
 from autofusion.diagnostics.codes_pattern import PATTERN_CODES
 from autofusion.diagnostics.codes_use import USE_CODES
+from autofusion.diagnostics.model import Diagnostic
 
 CODES: dict[str, Code] = {
     row.code: row
@@ -28,3 +31,12 @@ AREAS: dict[str, str] = {
 def cann_code(code: str) -> str:
     """The code that CANN's tool has for the same finding, "" where it has none."""
     return CODES[code].cann if code in CODES else ""
+
+
+def with_remedy(diagnostic: Diagnostic) -> Diagnostic:
+    """`diagnostic` with the remedy of its code in the table, where it brings none of its own."""
+    row = CODES.get(diagnostic.code)
+    if diagnostic.help or row is None:
+        return diagnostic
+    text = row.remedy.removesuffix(".")
+    return replace(diagnostic, help=text if text[:2].isupper() else text[:1].lower() + text[1:])

@@ -5,11 +5,15 @@ from __future__ import annotations
 from autofusion.diagnostics.code import Code
 
 _EXPORT = "Export the model again, or correct it with the onnx package."
-_CHECKER = "onnx.checker.check_model says more; export the model again."
+_CORRECT = "Correct the node, or export the model again."
 
 MODEL_CODES = (
     Code(
-        "AF100", "no model file", "The file does not exist, is a folder or cannot be read.", "Check the path.", "E13001"
+        "AF100",
+        "no model file",
+        "The file does not exist, is a folder or cannot be read.",
+        "Name an ONNX file.",
+        "E13001",
     ),
     Code("AF101", "empty model file", "The file has no bytes.", "Export or download it again.", "E13003"),
     Code("AF102", "no ONNX model", "The file is damaged, cut off or of another kind.", _EXPORT, "E13005"),
@@ -32,7 +36,10 @@ MODEL_CODES = (
     Code("AF108", "undefined output", "An output of a graph or function is produced by nothing.", _EXPORT),
     Code("AF109", "cycle", "A node depends on its own result.", _EXPORT),
     Code(
-        "AF110", "element type", "A tensor has an element type that is unknown or not supported.", "Use another type."
+        "AF110",
+        "element type",
+        "A tensor has an element type that is unknown or not supported.",
+        "Export the model with another type there, float for instance.",
     ),
     Code("AF111", "damaged tensor", "The stored bytes of a tensor do not fit its type and shape.", _EXPORT, "E13005"),
     Code(
@@ -51,10 +58,15 @@ MODEL_CODES = (
     Code("AF117", "attribute", "An attribute is given twice or is of a kind that cannot be read.", _EXPORT),
     Code("AF118", "call of a function", "A node calls a local function with wrong operands.", _EXPORT),
     Code("AF119", "recursive function", "A local function calls itself.", "ONNX functions may not recurse."),
-    Code("AF120", "no tensor", "An input or output is a sequence, map or optional value.", "Use tensors only."),
+    Code(
+        "AF120",
+        "no tensor",
+        "An input or output is a sequence, map or optional value.",
+        "Export a model of tensors only.",
+    ),
     Code("AF121", "extent of an input", "An input declares an impossible extent.", _EXPORT),
     Code("AF122", "declared output", "An output is declared otherwise than the graph computes it.", _EXPORT),
-    Code("AF123", "too large", "A tensor or the expanded functions take more memory than a machine has.", "Shrink it."),
+    Code("AF123", "too large", "A tensor or the expanded functions take more memory than a machine has.", _EXPORT),
     Code("AF124", "declared default", "An input's default does not fit its declaration.", _EXPORT),
     Code(
         "AF125",
@@ -99,20 +111,25 @@ MODEL_CODES = (
         "Leave the output out of the option.",
         "E10001",
     ),
-    Code("AF150", "number of operands", "A node has too few or too many operands or results.", _CHECKER),
-    Code("AF151", "missing attribute", "A node lacks an attribute that its operator needs.", _CHECKER),
-    Code("AF152", "bad attribute", "An attribute of a node has an impossible value.", _CHECKER),
-    Code("AF153", "contradicting shapes", "The shapes of a node's operands do not fit together.", _CHECKER),
-    Code("AF154", "contradicting types", "The types of a node's operands do not fit together.", _CHECKER),
-    Code("AF155", "wrong rank", "An operand has more or fewer axes than its operator takes.", _CHECKER),
+    Code("AF150", "number of operands", "A node has too few or too many operands or results.", _CORRECT),
+    Code("AF151", "missing attribute", "A node lacks an attribute that its operator needs.", _CORRECT),
+    Code("AF152", "bad attribute", "An attribute of a node has an impossible value.", _CORRECT),
+    Code("AF153", "contradicting shapes", "The shapes of a node's operands do not fit together.", _CORRECT),
+    Code("AF154", "contradicting types", "The types of a node's operands do not fit together.", _CORRECT),
+    Code("AF155", "wrong rank", "An operand has more or fewer axes than its operator takes.", _CORRECT),
     Code(
         "AF156",
         "cannot be evaluated",
         "A node has no implementation that can run it.",
-        "Replace the operator.",
+        "Replace the node, or export the model for another opset.",
         "E10501",
     ),
-    Code("AF157", "evaluation failed", "A node cannot be computed for the operands at hand.", "Correct the operands."),
+    Code(
+        "AF157",
+        "evaluation failed",
+        "A node cannot be computed for the operands at hand.",
+        "Give inputs that it can be computed for.",
+    ),
     Code(
         "AF170",
         "deeply nested graphs",
@@ -126,5 +143,5 @@ MODEL_CODES = (
         "Give its shape when compiling.",
         "E10001",
     ),
-    Code("AF190", "graph text", "A text form of a graph is malformed.", "The message names line and column."),
+    Code("AF190", "graph text", "A text form of a graph is malformed.", "Write it as dumps do."),
 )

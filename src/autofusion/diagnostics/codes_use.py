@@ -5,9 +5,10 @@ from __future__ import annotations
 from autofusion.diagnostics.code import Code
 
 _REPORT = "Run the command again with --debug and send its output, and the model if you may, to the issue tracker."
+_EXPLAIN = "Read the report of the compiled model, which has the reason for everything that was not fused."
 
 USE_CODES = (
-    Code("AF201", "unknown option", "`atc` has no option of that name.", "The message names similar ones."),
+    Code("AF201", "unknown option", "`atc` has no option of that name.", "Run `atc --help`."),
     Code("AF202", "option without value", "An option of `atc` needs a value.", "Write --name=value.", "E10004"),
     Code("AF203", "stray word", "A word on the command line of `atc` belongs to no option.", "Write --name=value."),
     Code("AF204", "extent of a dimension", "`--dim` is not of the form NAME=NUMBER.", "Write --dim batch=2."),
@@ -29,7 +30,7 @@ USE_CODES = (
         "AF208",
         "cannot write",
         "A file or folder cannot be written: it does not exist, is protected, or the disk is full.",
-        "Name a folder that exists and that you may write to.",
+        "Name a file in a folder that exists and that you may write to, on a disk with space left.",
         "E13004",
     ),
     Code(
@@ -46,7 +47,7 @@ USE_CODES = (
         "The message says what to do instead.",
         "E10055",
     ),
-    Code("AF211", "mode", "`--mode` names a mode that is not available.", "Use mode 0 or 6.", "E10055"),
+    Code("AF211", "mode", "`--mode` names a mode that is not available.", "Use mode 0, 1, 3 or 6.", "E10055"),
     Code("AF212", "path without file name", "`--output` names a folder.", "Add the artifact's name.", "E10022"),
     Code(
         "AF213",
@@ -55,7 +56,13 @@ USE_CODES = (
         "Leave the option out, or use the `atc` that comes with CANN.",
         "E10055",
     ),
-    Code("AF214", "invalid value", "The value of an option is not among those allowed.", "See the message.", "E10001"),
+    Code(
+        "AF214",
+        "invalid value",
+        "The value of an option is not among those allowed.",
+        "Run the command with --help.",
+        "E10001",
+    ),
     Code("AF215", "stage", "`dump` has no such stage for the model or artifact.", "The message lists the stages."),
     Code(
         "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."
@@ -67,11 +74,9 @@ USE_CODES = (
         "Nothing is verified then; please report the model.",
     ),
     Code("AF610", "baseline", "The baseline of `check` cannot be read.", "Name a .fusion.json file.", "E13005"),
-    Code("AF611", "too few fusions", "A fusion matched less often than `--min` demands.", "See the notes."),
-    Code("AF612", "too many operators", "More operators are left than `--max-operators` allows.", "See the report."),
-    Code(
-        "AF613", "too many host steps", "More steps run on the host than `--max-host-steps` allows.", "See the notes."
-    ),
+    Code("AF611", "too few fusions", "A fusion matched less often than `--min` demands.", _EXPLAIN),
+    Code("AF612", "too many operators", "More operators are left than `--max-operators` allows.", _EXPLAIN),
+    Code("AF613", "too many host steps", "More steps run on the host than `--max-host-steps` allows.", _EXPLAIN),
     Code(
         "AF614",
         "change against the baseline",
@@ -80,5 +85,5 @@ USE_CODES = (
     ),
     Code("AF901", "internal error", "The compiler itself is at fault.", _REPORT, "E19999"),
     Code("AF902", "damaged installation", "Files of the package are missing.", "Install the package again.", "E19999"),
-    Code("AF911", "impossible plan", "Lowering made a plan that does not hang together.", _REPORT, "E19999"),
+    Code("AF911", "impossible plan", "The compiler made a plan that does not hang together.", _REPORT, "E19999"),
 )

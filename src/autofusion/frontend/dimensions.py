@@ -119,8 +119,11 @@ class Dimensions:
             return
         name = _symbol_name(extent)
         if name is None or name in symbols(given):
-            spelt = f"{extent}, not {given}" if isinstance(extent, int) else f"{extent}, which {given} does not settle"
-            raise _misuse(BOUND_EXTENT, f"{where} is {spelt}", "give the extents of the symbols that it is made of")
+            if isinstance(extent, int):
+                remedy = f"pass {extent}, or export the model with a dynamic axis there"
+                raise _misuse(BOUND_EXTENT, f"{where} is {extent}, not {given}", remedy)
+            remedy = "give the extents of the symbols that it is made of"
+            raise _misuse(BOUND_EXTENT, f"{where} is {extent}, which {given} does not settle", remedy)
         self._bound[name] = given
 
     def _substitute(self, extent: Dim) -> Dim:

@@ -101,7 +101,11 @@ class Inliner:
 
     def _count_function(self, key: FunctionKey, calls: tuple[FunctionKey, ...]) -> int:
         if key in calls:
-            raise fault(RECURSION, f"local function {_describe(key)} calls itself", "ONNX functions may not recurse")
+            raise fault(
+                RECURSION,
+                f"local function {_describe(key)} calls itself",
+                "ONNX functions may not recurse; export the model again",
+            )
         if len(calls) == _MAX_DEPTH:
             raise fault(RECURSION, f"local function {_describe(key)} is called through more than {_MAX_DEPTH} others")
         if key not in self._sizes:

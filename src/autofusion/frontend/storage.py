@@ -76,7 +76,7 @@ class Storage:
             raise fault(
                 EXTERNAL_RANGE,
                 f"tensor {tensor!r} takes bytes {offset} to {offset + count} of {location!r}, which has {size}",
-                "the file is cut off or belongs to another model",
+                "the file is cut off or belongs to another model; copy it again",
             )
         mapped = self._map(path)
         if mapped is None or not count:
@@ -126,7 +126,8 @@ class Storage:
 
 def not_a_model(name: str, cause: str) -> ModelError:
     """The error to raise for a file that does not hold an ONNX model."""
-    return fault(NOT_A_MODEL, f"{name!r} is no ONNX model: {cause}", "the file is damaged, cut off or of another kind")
+    remedy = "the file is damaged, cut off or of another kind; export or download it again"
+    return fault(NOT_A_MODEL, f"{name!r} is no ONNX model: {cause}", remedy)
 
 
 def _open_file(path: Path) -> FileIO:

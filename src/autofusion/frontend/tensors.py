@@ -171,7 +171,7 @@ def _require_count(proto: TensorProto, dtype: DType, unit: str, wanted: int, fou
     if found != wanted:
         kind = f"{dtype.value} {list(proto.dims)}"
         problem = f"tensor {name!r} is {kind} and takes {wanted} {unit}, but the file has {found}"
-        raise fault(CORRUPT_TENSOR, problem, "the file is damaged or cut off")
+        raise fault(CORRUPT_TENSOR, problem, "the file is damaged or cut off; export or download it again")
 
 
 def _unpack(raw: np.ndarray, count: int, dtype: DType) -> np.ndarray:

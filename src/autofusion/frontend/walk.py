@@ -26,9 +26,8 @@ def require_unique_names(graph: GraphProto, where: str, *, overridable: bool) ->
                 raise fault(UNNAMED, f"an {kind} of {where} has no name")
             listed = kind == "initialiser" and overridable and name in seen
             if name in here or (name in seen and not listed):
-                raise fault(
-                    NAME_TWICE, f"{kind} {name!r} of {where} is defined twice", "every value has one definition"
-                )
+                remedy = "every value has one definition; rename one of the two, or export the model again"
+                raise fault(NAME_TWICE, f"{kind} {name!r} of {where} is defined twice", remedy)
             here.add(name)
         seen |= here
 

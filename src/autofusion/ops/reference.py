@@ -89,7 +89,7 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     try:
         evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=_make_imports(node.domain, _opset_of(node)))))
     except (NotImplementedError, RuntimeError) as error:
-        raise fault(NOT_EVALUABLE, node, f"cannot be evaluated: {_last_line(error)}") from error
+        raise fault(NOT_EVALUABLE, node, f"has no implementation in version {_opset_of(node)} of domain {node.domain or 'ai.onnx'!r}") from error
     try:
         found = evaluator.run(None, feeds)
     except Exception as error:

@@ -94,7 +94,7 @@ def _check_dims(inputs: Sequence[TensorInfo], dims: Mapping[str, int]) -> Mappin
     symbols = _open_extents(inputs)
     for name in dims:
         if name not in symbols:
-            remedy = f"open are {', '.join(symbols)}" if symbols else "the model leaves no extent open"
+            remedy = f"open extents: {', '.join(symbols)}" if symbols else "the model leaves no extent open"
             raise InputError(Diagnostic("AF545", f"no input leaves an extent {name!r} open", help=remedy))
     return dims
 
@@ -182,9 +182,15 @@ def _read(path: Path, read: Callable[[], Data]) -> Data:
     try:
         return read()
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        message = f"cannot read {str(path)!r}: {reason[:1].lower() + reason[1:]}"
-        raise InputError(Diagnostic("AF540", message)) from error
+        raise InputError(Diagnostic("AF540", f"cannot read {str(path)!r}: {_explain(error)}")) from error
+
+
+def _explain(error: Exception) -> str:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if "pickle" in reason:
+        # numpy takes whatever does not begin like an array for a pickle, and advises to load it.
+        return "it holds no array of numbers or text"
+    return reason[:1].lower() + reason[1:]
 
 
 def _unknown_input(name: str, by_name: Mapping[str, TensorInfo]) -> InputError:

@@ -12,6 +12,7 @@ from autofusion.cli.options import format_option
 from autofusion.cli.output import show_data
 from autofusion.cli.values import parse_minimums
 from autofusion.diagnostics import Severity
+from autofusion.diagnostics.codes import with_remedy
 from autofusion.diagnostics.json import render_json
 from autofusion.diagnostics.text import render_text
 
@@ -51,7 +52,10 @@ def command(
         max_host_steps=max_host_steps,
     )
     report = obtain_report(source, read_options(ctx))
-    findings = check_report(report, demands)
+    findings = tuple(
+        with_remedy(finding) if finding.severity is Severity.ERROR else finding
+        for finding in check_report(report, demands)
+    )
     for finding in findings:
         show_data(render_json(finding) if format == "json" else render_text(finding))
     failed = sum(finding.severity is Severity.ERROR for finding in findings)

@@ -1,0 +1,118 @@
+"""Scenarios of the codes AF2xx, AF6xx and AF9xx: commands that are wrong, demands that are not met, faults of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from artifact.conftest import make_contents, make_plan
+from autofusion.artifact import write_artifact
+from autofusion.cli.errors import explain_error
+from autofusion.patternlang import load
+from autofusion.plan import Plan
+from autofusion.services import verify
+from cli.models import save_block, save_sum
+from cli.transcript import transcribe
+from diagnostics.scenarios import Outcome, Scenario, calling, write_model
+from diagnostics.scenarios_model import open_batch, relu
+
+ATC = ("atc", "--model=net.onnx", "--output=net")
+
+
+def atc(*words: str) -> Scenario:
+    """`atc` on a model that is fine."""
+    return calling(*ATC, *words, model=relu)
+
+
+def folder_as_output(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    return ["atc", f"--model={write_model(relu())}", "--output=./"]
+
+
+def other_model(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    save_sum(Path("sum.onnx"))
+    transcribe("compile", "sum.onnx", "-o", "sum")
+    return ["verify", write_model(open_batch()), "sum.om"]
+
+
+def disagreement(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    save_sum(Path("sum.onnx"))
+    transcribe("compile", "sum.onnx", "-o", "sum")
+
+    class Wrong:
+        name = "an oracle"
+
+        def run(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return {"relu_out": feeds["x"] + 7}
+
+    def open_oracle(*arguments: Any) -> Wrong:
+        return Wrong()
+
+    monkeypatch.setattr(verify, "open_oracle", open_oracle)
+    return ["verify", "sum.onnx", "sum.om"]
+
+
+def checking(*words: str) -> Scenario:
+    """`autofusion check` of two blocks, one of which cannot be fused."""
+
+    def scenario(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+        save_block(Path("net.onnx"), second_reader=True)
+        save_block(Path("block.onnx"))
+        transcribe("compile", "block.onnx", "-o", "block")
+        return ["check", "net.onnx", "--whitelist", "ConvBNReluFusionOp", *words]
+
+    return scenario
+
+
+def host_step(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    from frontend.models import model, node, tensor
+
+    write_model(model([node("Det", "x", "y", "det")], [tensor("x", [2, 2])], [tensor("y", [])]))
+    return ["check", "net.onnx", "--max-host-steps", "0"]
+
+
+def fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    return explain_error(ZeroDivisionError("division by zero"))[0]
+
+
+def no_patterns(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    monkeypatch.setattr(load, "__file__", "/usr/lib/autofusion/patternlang/load.py")
+    return ["compile", write_model(relu()), "-o", "net"]
+
+
+def impossible_plan(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    plan = make_plan()
+    broken = Plan(plan.backend, ("x", "z"), plan.outputs, plan.symbols, plan.buffers, plan.tensors, plan.steps)
+    write_artifact("net.om", make_contents(broken))
+    raise AssertionError("it was written")
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "AF201": calling("atc", "--modle=net.onnx", "--output=net"),
+    "AF202": calling("atc", "--model=net.onnx", "--output"),
+    "AF203": calling("atc", "net.onnx", "--output=net"),
+    "AF204": calling("compile", "net.onnx", "-o", "net", "--dim", "batch"),
+    "AF205": atc("--input_shape=x:1,2.5"),
+    "AF206": atc("--enable_small_channel=1"),
+    "AF207": calling("atc", "--output=net"),
+    "AF208": calling("atc", "--model=net.onnx", "--output=none/net"),
+    "AF209": calling("atc", "--model=net.pb", "--framework=3", "--output=net"),
+    "AF210": atc("--insert_op_conf=aipp.cfg"),
+    "AF211": calling("atc", "--mode=7", "--model=net.onnx"),
+    "AF212": folder_as_output,
+    "AF213": atc("--soc_version=Ascend310P3"),
+    "AF214": atc("--log=loud"),
+    "AF215": calling("dump", "net.onnx", "--after", "lunch", model=relu),
+    "AF601": other_model,
+    "AF602": disagreement,
+    "AF610": calling("check", "net.onnx", "--baseline", "net.fusion.json", model=relu),
+    "AF611": checking("--min", "Conv+BN+ReLU=2"),
+    "AF612": checking("--max-operators", "2"),
+    "AF613": host_step,
+    "AF614": checking("--baseline", "block.fusion.json"),
+    "AF901": fault_of_ours,
+    "AF902": no_patterns,
+    "AF911": impossible_plan,
+}
