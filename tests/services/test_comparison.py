@@ -79,13 +79,14 @@ def test_a_slice_is_not_forgiven_what_is_no_rounding() -> None:
     assert not compare_tensor("y", ours, oracle, exact, CASE).ok
 
 
-def test_the_larger_error_of_two_implementations_counts() -> None:
+def test_rounding_that_few_elements_carry_may_be_larger_than_the_oracles() -> None:
     exact, oracle = tensors((1, 1000))
-    noise = np.random.default_rng(9).standard_normal((2, 1, 1000)) * 1e-4
-    ours, peer = ((exact + part).astype(np.float32) for part in noise)
+    oracle, ours = oracle.copy(), oracle.copy()
+    oracle[0, 7] += np.float32(5e-5)
+    ours[0, 7] += np.float32(5e-4)
+    assert compare_tensor("y", ours, oracle, exact, CASE).ok
+    ours[0, 7] += np.float32(1e-2)
     assert not compare_tensor("y", ours, oracle, exact, CASE).ok
-    assert compare_tensor("y", ours, oracle, exact, CASE, peer).ok
-    assert not compare_tensor("y", (exact * 1.01).astype(np.float32), oracle, exact, CASE, peer).ok
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, -np.inf), (np.inf, 1.0)])

@@ -21,9 +21,11 @@ of its own few elements the oracle may have hit one by luck, and a sum near zero
 
 BORROWED_SCALE = 0.1
 
-SHARED_LIMIT = 1e-3
-"""Up to this error, relative to its scale, a slice may have as much as the oracle has in its worst slice: where few
-elements carry the rounding of a slice, the oracle may have hit them by luck."""
+FEW = 64
+"""Where fewer elements carry the errors of a slice, these say little about how large others may be."""
+
+ROUNDING_LIMIT = 1e-3
+"""An error beyond this share of a slice's scale is allowed only where the oracle's own in that slice is half of it."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,10 @@ class Case:
     dims: Mapping[str, int]
 
 
-def compare_tensor(
-    name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.ndarray, case: Case, peer: np.ndarray | None = None
-) -> Comparison:
+def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.ndarray, case: Case) -> Comparison:
     """Judge `ours`, the result under test.
 
-    `oracle` is the unfused model's result in its own precision, `exact` the same in float64, and `peer`, if
-    given, what another implementation computes in the model's precision: each element counts with the
-    larger error of the two.
+    `oracle` is the unfused model's result in its own precision, `exact` the same in float64.
     Floats: for the whole and for every slice along axis 1 (rank 4 and more) or the last, maximum and RMS error against
     `exact` stay within max(floor of the type * scale of the slice, MARGIN * error of the oracle).
     All other types, and the places of NaN and infinities, must be equal to the oracle's.
@@ -59,7 +57,7 @@ def compare_tensor(
         return _judged(name, ours, case, reason="NaN or infinity where the unfused model has none, or the reverse")
     if not ours.size:
         return _judged(name, ours, case)
-    return _compare_floats(name, ours, wide, expected, np.asarray(exact, np.float64), regular, case, peer)
+    return _compare_floats(name, ours, wide, expected, np.asarray(exact, np.float64), regular, case)
 
 
 def _compare_floats(
@@ -70,13 +68,9 @@ def _compare_floats(
     exact: np.ndarray,
     regular: np.ndarray,
     case: Case,
-    peer: np.ndarray | None,
 ) -> Comparison:
-    counted = regular & np.isfinite(exact)
-    wide, expected, exact = (np.where(counted, array, 0.0) for array in (wide, expected, exact))
+    wide, expected, exact = (np.where(regular & np.isfinite(exact), array, 0.0) for array in (wide, expected, exact))
     error, own, size = (np.abs(array) for array in (wide - exact, expected - exact, exact))
-    if peer is not None:
-        own = np.fmax(own, np.abs(np.where(counted, peer.astype(np.float64), 0.0) - exact))
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
     worst = max(
@@ -109,11 +103,14 @@ class _Strain:
         cls, error: np.ndarray, own: np.ndarray, size: np.ndarray, floor: float, borrowed: _Borrowed | None = None
     ) -> _Strain:
         """The worst of the rows of `error` ([slice, element]); `own` is the oracle's error, `size` the magnitude."""
-        scale, own_max, own_rms = size.max(axis=1), own.max(axis=1), _rms(own)
+        scale = size.max(axis=1)
+        theirs = np.stack([own.max(axis=1), _rms(own)])
+        margin = _margin(np.maximum(_carriers(own), _carriers(error)), own.shape[1])
         if borrowed is not None:
             scale = np.maximum(scale, borrowed.scale)
-            own_max = own_rms = np.full_like(own_max, borrowed.error)
-        limits = np.stack([_limit(floor, scale, theirs) for theirs in (own_max, own_rms)])
+            theirs = np.full_like(theirs, borrowed.error)
+            margin = np.full_like(margin, MARGIN)
+        limits = _limit(floor, scale, theirs, margin)
         errors = np.stack([error.max(axis=1), _rms(error)])
         strain = _ratio(errors, limits)
         measure, row = np.unravel_index(int(strain.argmax()), strain.shape)
@@ -137,10 +134,29 @@ def _strain_slices(error: np.ndarray, own: np.ndarray, size: np.ndarray, floor: 
     return _Strain.measure(error, own, size, floor, borrowed)
 
 
-def _limit(floor: float, scale: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """What error each slice may have, for the oracle's `own`."""
-    shared = MARGIN * float(np.divide(own, scale, out=np.zeros_like(own), where=scale > 0).max())
-    return np.maximum(np.maximum(floor, min(shared, SHARED_LIMIT)) * scale, MARGIN * own)
+def _limit(floor: float, scale: np.ndarray, own: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    """The largest and the RMS error [2, slice] that each slice may have, for those of the oracle, `own`.
+
+    Every implementation rounds in its own way, and where few elements matter the oracle may have been lucky.  So
+    a slice may have `margin` times the oracle's error, or the share of its scale that the oracle's worst slice
+    has, both up to ROUNDING_LIMIT.
+    """
+    shares = np.divide(own, scale, out=np.zeros_like(own), where=scale > 0)
+    shared = _margin(_carriers(shares), shares.shape[1]) * shares.max(axis=1)
+    rounding = np.minimum(np.maximum(margin * shares, shared[:, None]), ROUNDING_LIMIT)
+    return np.maximum(np.maximum(rounding, floor) * scale, MARGIN * own)
+
+
+def _margin(carriers: np.ndarray, elements: int) -> np.ndarray:
+    """How many times the oracle's error is allowed where `carriers` of so many elements carry the errors."""
+    return MARGIN * np.maximum(min(FEW, elements) / carriers, 1.0)
+
+
+def _carriers(errors: np.ndarray) -> np.ndarray:
+    """How many elements carry the sum of squares of each row: its square over the sum of fourth powers, at least 1."""
+    squares = np.square(errors / np.maximum(errors.max(axis=1, keepdims=True), np.finfo(np.float64).tiny))
+    fourths = np.square(squares).sum(axis=1)
+    return np.maximum(np.square(squares.sum(axis=1)) / np.maximum(fourths, np.finfo(np.float64).tiny), 1.0)
 
 
 def _slices(array: np.ndarray) -> np.ndarray:
