@@ -205,6 +205,9 @@ def test_host_results_are_checked(
         session.run({"x": zeros(1, 4)})
 
 
+GRAPH = {"name": "g", "inputs": [], "outputs": [], "values": [], "nodes": []}
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -214,6 +217,11 @@ def test_host_results_are_checked(
         {"op": "Abs", "domain": "", "opset": 13, "attributes": []},
         {"op": "Abs", "domain": "", "opset": 13, "attributes": {"a": {"tensor": 1}}},
         {"op": "Abs", "domain": "", "opset": 13, "attributes": {"a": {}}},
+        {"op": "Abs", "domain": "", "opset": 13, "attributes": {}, "captured": "x"},
+        {"op": "Abs", "domain": "", "opset": 13, "attributes": {}, "captured": [1]},
+        {"op": "Abs", "domain": "", "opset": 13, "attributes": {}, "captured": ["a", "b"]},
+        {"op": "Abs", "domain": "", "opset": 13, "attributes": {"g": {"graph": 1}}},
+        {"op": "Abs", "domain": "", "opset": 13, "attributes": {"g": {"graph": {**GRAPH, "outputs": ["q"]}}}},
     ],
 )
 def test_damaged_host_steps(make_session: MakeSession, settings: dict[str, Any]) -> None:
