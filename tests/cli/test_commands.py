@@ -67,6 +67,9 @@ def masked(text: str) -> str:
         ("run_json", ["run", "sum.om", "--input", "x=given.npz", "--format", "json"], {}),
         ("run_wrong_type", ["run", "sum.om", "--input", "x=double.npy"], {}),
         ("run_wrong_shape", ["run", "sum.om", "--input", "x=wide.npy"], {}),
+        ("run_output_type", ["run", "sum.om", "-o", "out.txt"], {}),
+        ("run_no_folder", ["run", "sum.om", "-o", "none/out.npy"], {}),
+        ("run_other_extent", ["run", "sum.om", "--input", "given.npz", "--dim", "n=3"], {}),
         ("run_unknown_input", ["run", "sum.om", "--input", "y=wide.npy"], {}),
         ("run_unknown_dim", ["run", "sum.om", "--dim", "m=2"], {}),
         ("run_no_artifact", ["run", "junk.onnx"], {}),
@@ -164,6 +167,11 @@ def test_runs_what_was_saved(folder: Path) -> None:
     with np.load(folder / "out.npz") as first, np.load(folder / "same.npz") as second:
         assert first["relu1_out"].shape == (2, 8, 6, 6)
         assert np.array_equal(first["relu1_out"], second["relu1_out"])
+
+
+def test_saves_one_output_as_an_array() -> None:
+    assert "exit 0" in transcribe("run", "sum.om", "--input", "given.npz", "-o", "out.npy")
+    assert np.load("out.npy").tolist() == [[2, 3, 4]]
 
 
 def test_the_reference_backend_gives_the_same(folder: Path) -> None:

@@ -57,6 +57,8 @@ def test_an_error_is_json_where_the_output_is() -> None:
         (UsageError(Diagnostic("AF201", "x")), 2),
         (InternalError(Diagnostic("AF901", "x")), 70),
         (ZeroDivisionError("x"), 70),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5000), 2),
+        (OSError(errno.ELOOP, "Too many levels of symbolic links", "loop"), 2),
         (OSError(errno.ENOSPC, "No space left on device", "net.om"), 2),
         (OSError(errno.EIO, "Input/output error"), 70),
         (KeyboardInterrupt(), 130),
@@ -116,3 +118,8 @@ def test_atc_is_interrupted_cleanly(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
     assert "ATC run failed" in done.stdout
+
+
+def test_a_path_that_cannot_be_is_shown_in_part() -> None:
+    diagnostic, _ = explain_error(OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5000))
+    assert diagnostic.message == f"cannot use '{'a' * 100}...': file name too long"

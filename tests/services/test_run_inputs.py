@@ -70,7 +70,9 @@ def test_an_unknown_shape_needs_a_file() -> None:
         generate_inputs([TensorInfo("x", "float", None)], 0)
 
 
-@pytest.mark.parametrize(("inputs", "remedy"), [([IMAGE, IDS], "open extents: batch, seq"), ([], "the model leaves no")])
+@pytest.mark.parametrize(
+    ("inputs", "remedy"), [([IMAGE, IDS], "open extents: batch, seq"), ([], "the model leaves no")]
+)
 def test_an_extent_that_is_not_open_is_refused(inputs: list[TensorInfo], remedy: str) -> None:
     with pytest.raises(InputError) as caught:
         complete_inputs(inputs, {}, 0, {"bach": 1})
@@ -101,6 +103,19 @@ def test_reads_every_kind_of_file(tmp_path: Path) -> None:
 def test_reads_an_archive_under_the_names_of_inputs(tmp_path: Path) -> None:
     np.savez(tmp_path / "all.npz", image=np.zeros(1), ids=np.ones(2))
     assert sorted(read_inputs([str(tmp_path / "all.npz")], [IMAGE, IDS])) == ["ids", "image"]
+
+
+def test_an_array_that_contradicts_an_extent_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        complete_inputs([IDS], {"ids": np.zeros((3, 2), np.int64)}, 0, {"batch": 4})
+    assert caught.value.diagnostic.code == "AF532"
+    assert caught.value.diagnostic.message == "--dim batch=4 contradicts input 'ids', whose array makes it 3"
+
+
+def test_an_input_is_given_once(tmp_path: Path) -> None:
+    np.savez(tmp_path / "all.npz", ids=np.ones(2))
+    with pytest.raises(InputError, match="AF543: input 'ids' is given twice"):
+        read_inputs([str(tmp_path / "all.npz"), f"ids={tmp_path / 'all.npz'}"], [IDS])
 
 
 def test_a_name_may_hold_an_equals_sign(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
 
 _FULL_OR_FORBIDDEN = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+_IMPOSSIBLE_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+
+_SHOWN = 100
 
 
 class Command(click.Command):
@@ -74,6 +77,10 @@ def explain_error(error: BaseException) -> tuple[Diagnostic, int]:
         case OSError() if error.errno in _FULL_OR_FORBIDDEN:
             name = error.filename or "a file"
             message = f"cannot write {name}: {(error.strerror or 'the system refuses').lower()}"
+            return with_remedy(Diagnostic("AF208", message)), EXIT_USAGE
+        case OSError(filename=str() as path) if error.errno in _IMPOSSIBLE_PATH:
+            shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
+            message = f"cannot use {shown!r}: {(error.strerror or 'the system refuses').lower()}"
             return with_remedy(Diagnostic("AF208", message)), EXIT_USAGE
         case _:
             return _internal(error), EXIT_INTERNAL

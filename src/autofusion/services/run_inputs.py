@@ -45,13 +45,15 @@ def complete_inputs(
 ) -> dict[str, np.ndarray]:
     """`given` and a generated array for every other input, in the model's order.
 
-    Symbols that `dims` lacks take the extents that the given arrays have.  Raises as `generate_inputs` does.
+    Symbols that `dims` lacks take the extents that the given arrays have.  Raises as `generate_inputs` does, and
+    InputError AF532 where an array contradicts `dims`.
     """
     seen = dict(_check_dims(inputs, dims or {}))
     for info in inputs:
         if info.name in given:
             for size, extent in zip(info.shape or (), given[info.name].shape, strict=False):
                 if isinstance(size, str) and size.isidentifier():
+                    _check_extent(size, extent, info.name, dims or {})
                     seen.setdefault(size, extent)
     missing = [info for info in inputs if info.name not in given]
     known = {symbol: extent for symbol, extent in seen.items() if symbol in _open_extents(missing)}
@@ -74,12 +76,22 @@ def read_inputs(
     for source in sources:
         name = max((name for name in by_name if source.startswith(f"{name}=")), key=len, default=None)
         if name is not None:
-            arrays[name] = _read_array(Path(source[len(name) + 1 :]), by_name[name], dims or {})
+            found = {name: _read_array(Path(source[len(name) + 1 :]), by_name[name], dims or {})}
         elif Path(source).suffix == ".npz":
-            arrays |= _read_archive(Path(source), by_name)
+            found = _read_archive(Path(source), by_name)
         else:
             raise _unknown_input(source.partition("=")[0], by_name)
+        if twice := arrays.keys() & found.keys():
+            message = f"input {min(twice)!r} is given twice"
+            raise InputError(Diagnostic("AF543", message, help="name one file for every input"))
+        arrays |= {name: _restore(array, by_name[name]) for name, array in found.items()}
     return arrays
+
+
+def _restore(array: np.ndarray, info: TensorInfo) -> np.ndarray:
+    """`array` in the input's type where numpy stored bare bytes, for it lacks the type."""
+    dtype = DType(info.dtype).numpy
+    return array.view(dtype) if array.dtype.kind == dtype.kind == "V" and array.itemsize == dtype.itemsize else array
 
 
 def _symbols(info: TensorInfo) -> frozenset[str]:
@@ -97,6 +109,12 @@ def _check_dims(inputs: Sequence[TensorInfo], dims: Mapping[str, int]) -> Mappin
             remedy = f"open extents: {', '.join(symbols)}" if symbols else "the model leaves no extent open"
             raise InputError(Diagnostic("AF545", f"no input leaves an extent {name!r} open", help=remedy))
     return dims
+
+
+def _check_extent(symbol: str, extent: int, name: str, dims: Mapping[str, int]) -> None:
+    if dims.get(symbol, extent) != extent:
+        message = f"--dim {symbol}={dims[symbol]} contradicts input {name!r}, whose array makes it {extent}"
+        raise InputError(Diagnostic("AF532", message, help=f"leave --dim {symbol} out, or give another array"))
 
 
 def _static_shape(info: TensorInfo, dims: Mapping[str, int]) -> tuple[int, ...]:

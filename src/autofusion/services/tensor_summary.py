@@ -1,12 +1,9 @@
-"""Arrays in a few numbers, and as an archive."""
+"""Arrays in a few numbers."""
 
 from __future__ import annotations
 
 import math
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -38,12 +35,3 @@ def summarize_tensor(name: str, array: np.ndarray) -> TensorSummary:
         return TensorSummary(name, dtype, array.shape, None, None, None)
     wide = array.astype(np.float64)
     return TensorSummary(name, dtype, array.shape, float(wide.min()), float(wide.max()), float(wide.mean()))
-
-
-def save_tensors(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write `arrays` as an `.npz` archive, strings as text; raises OSError."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, array in arrays.items():
-            plain = array.astype(str) if array.dtype.kind == "O" else array
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, plain, allow_pickle=False)

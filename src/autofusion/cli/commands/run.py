@@ -24,7 +24,7 @@ from autofusion.report.tables import render_shape, render_table
     help="NAME=FILE.npy, .npz or .bin for one input, FILE.npz for several; may be repeated.",
 )
 @click.option("--seed", default=0, type=click.IntRange(0), help="Seed of the inputs that are generated.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Save the outputs as .npz.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Save the outputs as .npz, or one as .npy.")
 @click.option("--threads", type=click.IntRange(1), help="Threads to run with.")
 @dim_option
 @format_option
@@ -42,11 +42,12 @@ def command(
     Inputs that no file gives are generated; extents that neither a file nor --dim gives are small.
     """
     from autofusion.services.run_artifact import run_artifact
-    from autofusion.services.tensor_summary import TensorSummary, save_tensors, summarize_tensor
+    from autofusion.services.run_outputs import save_outputs
+    from autofusion.services.tensor_summary import TensorSummary, summarize_tensor
 
-    run = run_artifact(artifact, sources, seed=seed, dims=parse_dims(dims), threads=threads)
+    run = run_artifact(artifact, sources, seed=seed, dims=parse_dims(dims), threads=threads, output=output)
     if output is not None:
-        save_tensors(output, run.outputs)
+        save_outputs(output, run.outputs)
     inputs = [summarize_tensor(name, array) for name, array in run.inputs.items()]
     results = [summarize_tensor(name, array) for name, array in run.outputs.items()]
     if format == "json":
