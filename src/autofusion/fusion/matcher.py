@@ -78,11 +78,21 @@ class Matcher:
             if reason is not None:
                 self.fail(binding, statement, reason)
                 continue
-            for places in _operand_orders(call, node):
+            for places in self._orders(call, node):
                 bound = binding.bind_node(BoundNode(statement, node, call, places))
                 for name, value in zip(statement.names[1:], node.outputs[1:], strict=False):
                     bound = bound.bind_value(name, value) if value else bound
                 yield from self._match_arguments(statement, 0, bound)
+
+    def _orders(self, call: Call, node: Node) -> list[tuple[int, ...]]:
+        """The orders of operands to try: where the text has numbers, those that have constants there."""
+        orders = list(_operand_orders(call, node))
+        numbers = [place for place, term in enumerate(call.arguments) if isinstance(term, Number)]
+        fitting = [order for order in orders if all(self._is_constant(node, order[place]) for place in numbers)]
+        return fitting or orders[:1]
+
+    def _is_constant(self, node: Node, operand: int) -> bool:
+        return self._scope.constant(node.input(operand)) is not None
 
     def _match_arguments(self, statement: Statement, place: int, binding: Binding) -> Iterator[Binding]:
         bound = binding.nodes[statement.name]

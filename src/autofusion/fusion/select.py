@@ -125,7 +125,13 @@ def _match_pattern(
             if candidate.members not in found and _is_legal(scope, candidate, matcher):
                 found[candidate.members] = candidate
     failures = [matcher.failure for matcher in matchers.values() if matcher.failure is not None]
-    return list(found.values()), max(failures, key=lambda failure: failure.rank, default=None)
+    return list(found.values()), max(failures, key=_nearness, default=None)
+
+
+def _nearness(failure: Failure) -> tuple[int, bool, tuple[int, int]]:
+    """Few missing statements first, then conditions that fail once all is bound, then how far the attempt came."""
+    needed = failure.needed
+    return failure.satisfied - needed, len(failure.binding.nodes) == needed, failure.rank
 
 
 def _is_legal(scope: Scope, candidate: Candidate, matcher: Matcher) -> bool:
