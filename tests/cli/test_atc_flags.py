@@ -9,9 +9,9 @@ import pytest
 from autofusion.cli.atc_flags import parse_flags, render_help
 from autofusion.cli.atc_options import OPTIONS, AtcOption, Treatment
 from autofusion.cli.atc_settings import Check, Choices, Conversion, Export, Inspection, find_warnings, read_settings
-from autofusion.cli.atc_values import OUTPUT_TYPES
 from autofusion.errors import UsageError
 from autofusion.ir import DType
+from autofusion.report.cann_types import OUTPUT_TYPES
 from conftest import CheckGolden
 
 FRAMEWORKS = "of 0(Caffe) or 1(MindSpore) or 3(TensorFlow) or 5(Onnx) only 5 is read here"

@@ -218,6 +218,8 @@ def test_chosen_outputs_are_computed_converted_and_verified() -> None:
     rows = json.loads(transcribe("run", "chosen.om", "--format", "json").partition("stdout\n")[2])["outputs"]
     assert [(row["name"], row["dtype"]) for row in rows] == [("bn0_out", "float16"), ("relu1_out", "float32")]
     assert "exit 0" in transcribe("verify", "block.onnx", "chosen.om", "--seeds", "0")
+    command = '--out_nodes="bn0:0;relu1_out" --output_type="bn0:0:FP16"\n'
+    assert command in transcribe("atc", "--mode=6", "--om=chosen.om")
 
 
 def test_a_fixed_shape_reaches_the_artifact() -> None:

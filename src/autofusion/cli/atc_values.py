@@ -6,22 +6,7 @@ from pathlib import Path
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
-
-OUTPUT_TYPES = {
-    "FP32": "float",
-    "FP16": "float16",
-    "BF16": "bfloat16",
-    "DOUBLE": "double",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "UINT8": "uint8",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "UINT64": "uint64",
-}
-"""CANN's names of the types that an output may have, and ONNX's."""
+from autofusion.report.cann_types import OUTPUT_TYPES
 
 
 def invalid_value(name: str, value: str, reason: str, remedy: str = "") -> UsageError:

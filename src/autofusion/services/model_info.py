@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 from autofusion.artifact import Manifest, read_artifact
 from autofusion.artifact.manifest import GRAPH, PLAN, WEIGHTS
-from autofusion.plan import Plan, Setting, evaluate_shape
+from autofusion.options import CompileOptions
+from autofusion.plan import Plan, evaluate_shape
 from autofusion.plan.memory import plan_memory
+from autofusion.report.cann_types import OUTPUT_TYPES
 
 UNKNOWN = -1
 """What CANN shows for a size that is not known: with open extents, the memory of a run depends on its inputs."""
@@ -48,11 +48,19 @@ def _arena_bytes(plan: Plan) -> int:
 def _command_line(manifest: Manifest) -> str:
     """A command that makes the same artifact; folders are not stored, so files are named without theirs."""
     words = ["atc", f"--model={manifest.source_name}", "--framework=5", "--soc_version=cpu"]
-    shapes = manifest.options.get("shapes")
-    if isinstance(shapes, dict) and shapes:
-        words.append(f'--input_shape="{_spell_shapes(shapes)}"')
+    options = CompileOptions.from_settings(manifest.options)
+    if options.shapes:
+        shapes = ";".join(f"{name}:{','.join(map(str, shape))}" for name, shape in options.shapes.items())
+        words.append(f'--input_shape="{shapes}"')
+    if options.outputs:
+        words.append(f'--out_nodes="{";".join(options.outputs)}"')
+    if options.output_types:
+        names = {text: name for name, text in OUTPUT_TYPES.items()}
+        types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
+        words.append(f'--output_type="{types}"')
+    if options.controls.disabled:
+        switches = ";".join(f"{name}:off" for name in options.controls.disabled)
+        words.append(f'--optimization_switch="{switches}"')
+    if not options.controls.auto_fusion:
+        words.append("--oo_level=O1")
     return " ".join(words)
-
-
-def _spell_shapes(shapes: Mapping[str, Setting]) -> str:
-    return ";".join(f"{name}:{','.join(map(str, cast('list[Setting]', shape)))}" for name, shape in shapes.items())
