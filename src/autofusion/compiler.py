@@ -12,7 +12,7 @@ from pathlib import Path
 from autofusion.accounting import build_report, count_types
 from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.diagnostics import Diagnostic
-from autofusion.errors import UsageError
+from autofusion.errors import ArtifactError, UsageError
 from autofusion.frontend import Model, read_model, write_graph
 from autofusion.fusion import fuse
 from autofusion.ir import DType, Graph
@@ -106,6 +106,9 @@ def save_compilation(compilation: Compilation, output: Path) -> Path:
 
     Raises ArtifactError where a file cannot be written; then none is.
     """
+    if not output.name:
+        remedy = "name a file, to which the suffix .om is added where it is missing"
+        raise ArtifactError(Diagnostic("AF515", f"cannot write {str(output)!r}: it is a folder", help=remedy))
     artifact = output if output.suffix == SUFFIX else output.with_name(output.name + SUFFIX)
     report = compilation.report
     contents = ArtifactContents(

@@ -94,5 +94,5 @@ def find_difference(ours: np.ndarray, theirs: np.ndarray) -> str:
     wide, expected = ours.astype(np.float64), theirs.astype(np.float64)
     finite = np.isfinite(wide) & np.isfinite(expected)
     scale = max(np.abs(expected[finite]).max(initial=0), 1e-6)
-    error = np.abs(wide - expected)[finite].max(initial=0)
+    error = np.abs(wide[finite] - expected[finite]).max(initial=0)
     return "" if error <= TOLERANCE[ours.dtype.itemsize] * scale else f"off by {error:.3g} at a scale of {scale:.3g}"
