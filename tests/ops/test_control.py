@@ -102,3 +102,14 @@ def test_stacked_rows_of_a_scan_have_the_scanned_extent():
     state, rows = infer(Node("scan", "Scan", ("s", "xs"), ("p", "q"), attributes, opset=11), sketch.scope)
     assert state.shape == (3,)
     assert rows.shape == (5, 3, sketch.scope.value("xs").shape[1])
+
+
+def test_an_old_scan_goes_through_each_sample_up_to_its_length():
+    inner = body("body", "s x", "sum shown", step("Add", "s x", "sum"), step("Identity", "sum", "shown"))
+    attributes = {"body": inner, "num_scan_inputs": 1, "directions": (1,)}
+    node = Node("scan", "Scan", ("lengths", "s0", "x"), ("last", "rows"), attributes, opset=8, opaque=True)
+    start, x = np.zeros((2, 1), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3, 1)
+    last, rows = evaluate(node, [np.array([3, 2]), start, x])
+    assert last[:, 0].tolist() == [3, 7]
+    assert rows[..., 0].tolist() == [[2, 3, 3], [4, 7, 0]]
+    assert evaluate(node, [None, start, x])[0][:, 0].tolist() == [3, 12]

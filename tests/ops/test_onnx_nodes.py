@@ -49,7 +49,6 @@ REASONS = {
     "test_split_to_sequence_*": _NO_TENSOR,
     "test_not_?d": "written in opset 1",
     "test_resize_downsample_scales_*_align_corners": "extents that are not whole; runtimes take the whole number",
-    "test_scan_sum": "Scan of opset 8",
 }
 """Patterns of the names of tests that need not pass."""
 

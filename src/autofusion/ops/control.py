@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -26,6 +27,8 @@ def evaluate_control(node: Node, operands: Sequence[np.ndarray | None], run: Run
             return run(_graph(node, chosen), {})
         case "Loop":
             return _evaluate_loop(node, operands, run)
+        case "Scan" if node.opaque:
+            return _evaluate_batched_scan(node, operands, run)
         case "Scan":
             return _evaluate_scan(node, operands, run)
         case "SequenceMap":
@@ -85,6 +88,27 @@ def _evaluate_scan(node: Node, operands: Sequence[np.ndarray | None], run: Run) 
     return [*states, *(_stack(body, name, parts, axis) for name, parts, axis in results)]
 
 
+def _evaluate_batched_scan(node: Node, operands: Sequence[np.ndarray | None], run: Run) -> Sequence[np.ndarray]:
+    """Scan as it was in opset 8: along axis 1 of every sample by itself, up to the sample's length; zeros follow."""
+    lengths, given = optional(operands, 0), [required(operands, index) for index in range(1, len(node.inputs))]
+    count = integer(node, "num_scan_inputs")
+    states, longest = len(given) - count, given[-1].shape[1]
+    directions = integers(node, "directions") or (0,) * count
+    attributes = {"body": _graph(node, "body"), "num_scan_inputs": count, "scan_input_directions": directions}
+    single = replace(node, inputs=node.inputs[1:], attributes=attributes)
+    samples: list[list[np.ndarray]] = []
+    for index in range(given[-1].shape[0]):
+        length = longest if lengths is None else int(lengths[index])
+        parts = [array[index] if place < states else array[index, :length] for place, array in enumerate(given)]
+        found = _evaluate_scan(single, parts, run)
+        samples.append([*found[:states], *(_pad_rows(array, longest) for array in found[states:])])
+    return [np.stack(column) for column in zip(*samples, strict=True)]
+
+
+def _pad_rows(array: np.ndarray, rows: int) -> np.ndarray:
+    return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), array.dtype)])
+
+
 def _evaluate_map(node: Node, operands: Sequence[np.ndarray | None], run: Run) -> Sequence[np.ndarray]:
     """Results are sequences; operands after the first may be, and then give one item a turn."""
     body = _graph(node, "body")
@@ -142,7 +166,7 @@ def _infer_loop(node: Node, scope: Scope) -> Sequence[Value]:
 
 
 def _convert_scan(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """Scan of opset 8 walked through the samples of a batch, each of a length of its own."""
+    """Scan of opset 8 walks through the samples of a batch, each of a length of its own, and has no newer form."""
     return [node] if version >= 9 else keep_opaque(node)
 
 

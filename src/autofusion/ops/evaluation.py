@@ -12,7 +12,7 @@ import numpy as np
 from autofusion.ir import Attribute, DType, Graph, Node
 from autofusion.ops.control import evaluate_control
 from autofusion.ops.element_types import CODES
-from autofusion.ops.faults import EVALUATION_FAILED, NOT_EVALUABLE, fault
+from autofusion.ops.faults import EVALUATION_FAILED, fault
 from autofusion.ops.precision import is_float, widen_array
 from autofusion.ops.reference import evaluate_by_reference
 from autofusion.ops.rows import find_operator
@@ -66,8 +66,6 @@ def widen_attributes(node: Node) -> Node:
 def _evaluate(
     node: Node, operands: Sequence[np.ndarray | None], widen: bool, captured: Mapping[str, np.ndarray]
 ) -> Sequence[np.ndarray]:
-    if node.subgraphs() and node.opaque:
-        raise fault(NOT_EVALUABLE, node, f"cannot be evaluated in the form of opset {node.opset}")
     if node.subgraphs():
         return evaluate_control(node, operands, partial(_run_nested, widen=widen, captured=captured))
     row = None if node.opaque else find_operator(node.op, node.domain)
