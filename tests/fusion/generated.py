@@ -154,6 +154,11 @@ class _Writer:
                 self._node("MatMul", operands, f"{result}_raw")
                 self._define("fc_bias", (6,))
                 self._node("Add", [f"{result}_raw", "fc_bias"], result)
+            case "Swish":
+                self._define("alpha", np.float32(0.7))
+                self._node("Mul", [operands[0], "alpha"], f"{result}_scaled")
+                self._node("Sigmoid", [f"{result}_scaled"], f"{result}_gate")
+                self._node("Mul", [operands[0], f"{result}_gate"], result)
             case "SiLU":
                 self._node("Sigmoid", operands, f"{result}_gate")
                 self._node("Mul", [operands[0], f"{result}_gate"], result)
@@ -185,7 +190,7 @@ class _Writer:
                 self._constants[name] = self._constants[name].astype(self._types[reader])
         return name
 
-    def _define(self, name: str, array: tuple[int, ...] | np.ndarray) -> None:
+    def _define(self, name: str, array: tuple[int, ...] | np.ndarray | np.generic) -> None:
         if name not in self._constants:
             self._constants[name] = self._array(array) if isinstance(array, tuple) else np.asarray(array)
             if name == "var":

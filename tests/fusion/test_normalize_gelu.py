@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from autofusion.ir import Graph
+from autofusion.patternlang.variants import enumerate_names
 from fusion.normalizing import normalize, only, reason_of
-from fusion.support import Net, ops, run
+from fusion.support import Net, builtin, displays, ops, run
 
 ROOT = math.sqrt(2.0)
 
@@ -233,3 +234,13 @@ def test_a_sum_with_another_number_is_no_sigmoid() -> None:
     total = net.do("Add", net.do("Exp", net.do("Neg", "x")), 2.0)
     graph = net.output(net.do("Reciprocal", total))
     assert reason_of(run(graph), "sigmoid") == "CONSTANT_VALUE(2, 1)"
+
+
+def test_names_inside_a_product() -> None:
+    net = Spelling((4, 8))
+    net.const("w", (8, 8))
+    product = net.do("MatMul", "x", "w")
+    last = net.do("Mul", product, net.do("Sigmoid", net.do("Mul", product, 1.702)))
+    graph = net.output(last)
+    assert displays(run(graph)) == ["MatMul+QuickGelu"]
+    assert "MatMul+QuickGelu" in enumerate_names(builtin())["matmul_bias_act"]

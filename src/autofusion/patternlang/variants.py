@@ -51,14 +51,25 @@ def enumerate_variants(pattern: Pattern) -> Iterator[Variant]:
 
 
 def enumerate_names(patterns: Sequence[Pattern]) -> dict[str, frozenset[str]]:
-    """By pattern name: the display names and operator names that its nodes can have."""
+    """By pattern name: the display names and operator names that its nodes can have.
+
+    A normal form has its own display name inside another one, such as QuickGelu in `MatMul+QuickGelu`.
+    """
     displays: dict[str, frozenset[tuple[str, str]]] = {}
+    for pattern in patterns:
+        emission = pattern.emission
+        if emission is not None and pattern.display.text:
+            plain = (spell_display(emission.op, {}), emission.op)
+            displays[emission.op] = displays.get(emission.op, frozenset({plain})) | {
+                (pattern.display.text, emission.op)
+            }
     for pattern in sorted(patterns, key=lambda pattern: pattern.stage):
         names: set[tuple[str, str]] = set()
         for variant in enumerate_variants(pattern):
             names |= set(_render_names(pattern, variant, displays))
         displays[pattern.name] = frozenset(names)
-    return {name: frozenset(text for pair in pairs for text in pair) for name, pairs in displays.items()}
+    names = (pattern.name for pattern in patterns)
+    return {name: frozenset(text for pair in displays[name] for text in pair) for name in names}
 
 
 def _expand(variant: Variant, pending: tuple[Statement, ...], *, is_root: bool = False) -> Iterator[Variant]:
@@ -95,7 +106,7 @@ def _render_names(
     wrapped = [
         statement.name
         for statement in variant.statements
-        if variant.calls[statement.name].is_pattern and _is_spelled(pattern, statement.name)
+        if variant.calls[statement.name].op in inner and _is_spelled(pattern, statement.name)
     ]
     choices: list[dict[str, tuple[str, str]]] = [{}]
     for name in wrapped:
