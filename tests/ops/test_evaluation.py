@@ -9,7 +9,7 @@ import pytest
 
 from autofusion.errors import ModelError
 from autofusion.ir import Node
-from autofusion.ops import evaluate, operators
+from autofusion.ops import convolution, evaluate, operators
 from autofusion.ops.special import erf
 from ops.cases import Case, check, floats, ints, run
 
@@ -295,3 +295,14 @@ def test_failures_name_the_node():
         evaluate(Node("node", "Dropout", ("x", "r", "t"), ("y",)), [X, np.array(0.5), np.array(True)])
     with pytest.raises(ModelError, match="AF156: Unheard node 'node': has no implementation"):
         evaluate(Node("node", "Unheard", ("x",), ("y",), domain="nowhere", opset=1), [X])
+
+
+@pytest.mark.parametrize("limit", [1, 60, 100_000])
+def test_a_convolution_is_the_same_in_blocks_of_rows(limit: int, monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(5)
+    x, weight = rng.standard_normal((2, 4, 7, 5)), rng.standard_normal((6, 2, 3, 2))
+    attributes = {"kernel_shape": (3, 2), "strides": (2, 1), "pads": (1, 0, 1, 1), "dilations": (1, 2), "group": 2}
+    node = Node("c", "Conv", ("x", "w"), ("y",), attributes)
+    (whole,) = evaluate(node, [x, weight])
+    monkeypatch.setattr(convolution, "COLUMN_ELEMENTS", limit)
+    np.testing.assert_allclose(evaluate(node, [x, weight])[0], whole, rtol=1e-12)

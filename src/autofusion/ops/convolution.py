@@ -16,6 +16,9 @@ from autofusion.ops.precision import optional, required, widen_halves
 from autofusion.ops.table import Operator, Scope
 from autofusion.ops.windows import Windows, extract_windows, make_pads_explicit, read_windows, slide
 
+COLUMN_ELEMENTS = 1 << 22
+"""How many elements of windows are laid out side by side at a time."""
+
 
 def convolve(x: np.ndarray, weight: np.ndarray, windows: Windows, group: int) -> np.ndarray:
     """The convolution [N, M, *out] of x [N, C, *spatial] with weight [M, C/group, *kernel], without bias."""
@@ -27,9 +30,13 @@ def convolve(x: np.ndarray, weight: np.ndarray, windows: Windows, group: int) ->
     result = np.empty((x.shape[0], weight.shape[0], *counts), x.dtype)
     matrices = weight.reshape(group, weight.shape[0] // group, -1)
     cells_first = (0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
+    rows = max(1, COLUMN_ELEMENTS // max(1, math.prod(weight.shape[1:]) * group * math.prod(counts[1:])))
     for sample, view in enumerate(views):
-        columns = view.transpose(cells_first).reshape(group, matrices.shape[2], -1)
-        result[sample] = np.matmul(matrices, columns).reshape(result.shape[1:])
+        for start in range(0, counts[0], rows):
+            block = view[:, start : start + rows]
+            columns = block.transpose(cells_first).reshape(group, matrices.shape[2], -1)
+            products = np.matmul(matrices, columns).reshape(weight.shape[0], *block.shape[1 : 1 + rank])
+            result[sample, :, start : start + rows] = products
     return result
 
 
