@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 import onnx
@@ -15,33 +16,34 @@ from onnx import helper, numpy_helper
 from autofusion.patternlang.model import Call, Number, Pattern, Reference, Statement
 from autofusion.patternlang.templates import render_template, spell_display
 from autofusion.patternlang.variants import Variant, enumerate_variants
+from fusion.generated_folds import FOLD_ROWS
 from fusion.generated_norms import NORM_ROWS, WIDENING
 
 OPSET = 20
 
+MANY = 500
+"""Patterns of more variants are tested on some of them."""
+
 
 @dataclass(frozen=True)
 class Sample:
-    """The values of a pattern: shapes of the variable ones, arrays or shapes of the constants."""
+    """The values of a pattern: shapes of the variable ones, arrays or shapes of the constants.
+
+    `rest` names, by `statement:operator`, the operands that stand for `...`.
+    """
 
     inputs: Mapping[str, tuple[int, ...]]
     constants: Mapping[str, tuple[int, ...] | np.ndarray]
     attributes: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
+    rest: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
 
 CONVOLUTION = {"w": (4, 3, 3, 3), "b": (4,), "lo": np.float32(-0.4), "hi": np.float32(0.9)}
-NORMALIZATION = {"scale": (4,), "beta": (4,), "mean": (4,), "var": (4,)}
 PADDED = {"pads": [1, 1, 1, 1]}
 WHOLE = {"kernel_shape": [7, 5]}
 
 SAMPLES: Mapping[str, Sample] = {
     "silu": Sample({"x": (2, 3)}, {}),
-    "conv_bn_act": Sample(
-        {"x": (2, 3, 7, 5), "residual": (2, 4, 7, 5)}, {**CONVOLUTION, **NORMALIZATION}, {"Conv": PADDED}
-    ),
-    "matmul_bias_act": Sample(
-        {"x": (5, 3)}, {"w": (3, 4), "bias": (4,), "lo": np.float32(-0.4), "hi": np.float32(0.9)}
-    ),
     "conv_pool": Sample(
         {"x": (2, 3, 7, 5)},
         CONVOLUTION,
@@ -62,7 +64,7 @@ SAMPLES: Mapping[str, Sample] = {
         },
         {"Conv": PADDED, "MaxPool": WHOLE, "AveragePool": WHOLE},
     ),
-    **{name: Sample(*row) for name, row in NORM_ROWS.items()},
+    **{name: Sample(*row) for name, row in (*NORM_ROWS.items(), *FOLD_ROWS.items())},
 }
 
 
@@ -79,13 +81,39 @@ class GeneratedModel:
 def generate_models(patterns: tuple[Pattern, ...]) -> Iterator[GeneratedModel]:
     """One model for each variant of each pattern, commutative operands as the pattern writes them.
 
-    A variant with casts has half precision at its edges; those in which types do not meet are left out.
+    Of a pattern with very many variants, as many as hold every two choices that can be made together.
+
+    A Clip always has limits.  A variant with casts has half precision at its edges; those in which
+    types do not meet are left out.
     """
     for pattern in patterns:
-        for number, variant in enumerate(enumerate_variants(pattern)):
+        for number, variant in enumerate(_cover_choices(list(enumerate_variants(pattern)))):
             writer = _Writer(pattern, variant, SAMPLES[pattern.name])
-            if writer.is_typed():
+            if writer.is_typed() and not _has_idle_clip(variant):
                 yield writer.write(f"{pattern.name}_{number}")
+
+
+def _cover_choices(variants: list[Variant]) -> list[Variant]:
+    if len(variants) <= MANY:
+        return variants
+    pairs = [frozenset(combinations(sorted(_choices(variant)), 2)) for variant in variants]
+    open_pairs = set[tuple[str, str]]().union(*pairs)
+    chosen: list[Variant] = []
+    while open_pairs:
+        best = max(range(len(variants)), key=lambda place: len(pairs[place] & open_pairs))
+        chosen.append(variants[best])
+        open_pairs -= pairs[best]
+    return chosen
+
+
+def _has_idle_clip(variant: Variant) -> bool:
+    """True with a Clip without limits, which the passes take away."""
+    return any(call.op == "Clip" and {"lo", "hi"} <= variant.absent for call in variant.calls.values())
+
+
+def _choices(variant: Variant) -> set[str]:
+    calls = {f"{name} = {call.op}{len(call.arguments)}" for name, call in variant.calls.items()}
+    return calls | {f"no {name}" for name in variant.absent}
 
 
 class _Writer:
@@ -145,11 +173,12 @@ class _Writer:
         ]
         while operands and not operands[-1]:
             operands.pop()
+        operands += [self._operand(name, result) for name in self._sample.rest.get(f"{result}:{call.op}", ())]
         # What stands for a node of another pattern or for a normal form.
         match call.key:
-            case "@conv_bn_act":
-                self._node("Conv", operands, f"{result}_raw")
-                self._node("Relu", [f"{result}_raw"], result)
+            case "@conv_bn_act" | "@matmul_bias_act" if result != "fc":
+                self._node("Conv" if call.op == "conv_bn_act" else "MatMul", operands, f"{result}_raw")
+                self._node("Sigmoid" if result in ("gate", "weights") else "Relu", [f"{result}_raw"], result)
             case "@matmul_bias_act":
                 self._node("MatMul", operands, f"{result}_raw")
                 self._define("fc_bias", (6,))

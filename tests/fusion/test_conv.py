@@ -219,14 +219,14 @@ def must_not_fuse(case: str) -> Net:
 @pytest.mark.parametrize(
     ("case", "reason", "left"),
     [
-        ("second reader", "MULTI_READER(c, Z)", ["BatchNormalization", "Conv", "Relu", "Sigmoid"]),
-        ("graph output", "GRAPH_OUTPUT(c)", ["BatchNormalization", "Conv", "Relu"]),
-        ("non-constant weight", "NOT_CONSTANT(w)", ["BatchNormalization", "Conv", "Relu"]),
-        ("overridable weight", "OVERRIDABLE(w)", ["BatchNormalization", "Conv", "Relu"]),
-        ("computed bias", "NOT_CONSTANT(b)", ["BatchNormalization", "Conv", "Relu"]),
+        ("second reader", "MULTI_READER(c, Z)", ["BNReluFusionOp", "Conv", "Sigmoid"]),
+        ("graph output", "GRAPH_OUTPUT(c)", ["BNReluFusionOp", "Conv"]),
+        ("non-constant weight", "NOT_CONSTANT(w)", ["BNReluFusionOp", "Conv"]),
+        ("overridable weight", "OVERRIDABLE(w)", ["BNReluFusionOp", "Conv"]),
+        ("computed bias", "NOT_CONSTANT(b)", ["BNReluFusionOp", "Conv"]),
         ("training", "TRAINING_MODE", ["BatchNormalization", "Conv", "Relu"]),
-        ("channels", "BROADCAST(0, [5], [4])", ["BatchNormalization", "Conv", "Relu"]),
-        ("shape of scale", "BROADCAST(0, [1, 4], [4])", ["BatchNormalization", "Conv", "Relu"]),
+        ("channels", "BROADCAST(0, [5], [4])", ["BNReluFusionOp", "Conv"]),
+        ("shape of scale", "BROADCAST(0, [1, 4], [4])", ["BNReluFusionOp", "Conv"]),
         ("residual broadcast", "BROADCAST(2, [batch, 4, 1, 5], [batch, 4, 6, 5])", ["Add", "Conv"]),
     ],
 )
@@ -306,15 +306,15 @@ def test_a_large_weight_in_another_channel_does_not_matter() -> None:
     assert displays(run(net.output("n"))) == ["Conv+BN"]
 
 
-def test_normalization_without_convolution_is_told() -> None:
+def test_normalization_without_convolution() -> None:
     net = Net()
     net.input("x", IMAGE)
     net.op("Concat", "x x", "c", IMAGE, {"axis": 1})
     net.norm("c", "n")
     net.op("Relu", "n", "y")
     result = run(net.output("y"))
-    assert reasons(result) == {"Y": "OPERATOR(Concat, Conv)"}
-    assert (result.misses[0].satisfied, result.misses[0].needed) == (2, 3)
+    assert displays(result) == ["BN+ReLU"]
+    assert result.misses == ()
 
 
 def test_what_follows_a_lone_convolution_is_told() -> None:
@@ -322,8 +322,9 @@ def test_what_follows_a_lone_convolution_is_told() -> None:
     net.conv(net.input("x", IMAGE), "c")
     net.op("Exp", "c", "y")
     (miss,) = run(net.output("y")).misses
-    assert (miss.anchor, miss.statement, miss.code) == ("C", "bn", "OPERATOR")
-    assert miss.detail.startswith("'c' feeds Y (Exp), expected BatchNormalization | Add | Relu")
+    assert (miss.anchor, miss.statement, miss.code) == ("C", "factor_step", "OPERATOR")
+    wanted = "Mul | Div | Add | Sub | BatchNormalization | Relu"
+    assert miss.detail.startswith(f"'c' feeds Y (Exp), expected {wanted}")
 
 
 def test_silu_is_normalized_and_then_taken_in() -> None:

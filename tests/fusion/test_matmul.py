@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from autofusion.ir import Attribute, Graph
@@ -187,3 +188,58 @@ def test_a_product_read_twice_stays() -> None:
     net.op("Add", "m b", "y")
     net.op("Exp", "m", "z")
     assert reasons(run(net.output("y", "z"))) == {"M": "MULTI_READER(m, Z)"}
+
+
+def normalized(
+    op: str = "MatMul",
+    *,
+    shape: tuple[int, ...] = (3, 5),
+    channels: int = 4,
+    training: int = 0,
+    transposed: bool = False,
+) -> Graph:
+    net = Net()
+    net.input("x", shape)
+    net.const("w", (4, 5) if transposed else (5, 4))
+    attributes: dict[str, Attribute] = {"transB": 1, "alpha": 0.5} if transposed else {}
+    net.op(op, "x w", "m", (*shape[:-1], 4), attributes)
+    net.norm("m", "n", channels=channels, training=training)
+    net.op("Relu", "n", "y")
+    return net.output("y")
+
+
+@pytest.mark.parametrize("graph", [normalized(), normalized("Gemm"), normalized("Gemm", transposed=True)])
+def test_normalization_of_columns(graph: Graph) -> None:
+    assert displays(run(graph)) == ["MatMul+BN+Relu"]
+    assert ops(graph) == ["MatMulBNReluFusionOp"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason"),
+    [
+        # Channels are axis 1, which is no longer the column.
+        (normalized(shape=(2, 4, 5)), "KERNEL_LIMIT(mm.rank, 3, 2)"),
+        (normalized(channels=5), "BROADCAST(0, [5], [4])"),
+        (normalized(training=1), "TRAINING_MODE"),
+    ],
+)
+def test_normalization_that_stays(graph: Graph, reason: str) -> None:
+    assert reasons(run(graph)) == {"M": reason}
+    assert "MatMul" in ops(graph)
+
+
+def test_a_fold_out_of_range() -> None:
+    graph = normalized("Gemm", transposed=True)
+    graph.constants["n_scale"] = np.array([1, 1, 1, 1e38], np.float32)
+    graph.constants["n_var"] = np.full(4, 1e-30, np.float32)
+    assert reasons(run(graph)) == {"M": "CONSTANT_VALUE(channel 3, finite)"}
+
+
+def test_gemm_with_bias_and_normalization() -> None:
+    net = Net()
+    net.input("x", (3, 5))
+    net.const("w", (5, 4))
+    net.const("b", (4,))
+    net.op("Gemm", "x w b", "m", (3, 4))
+    net.norm("m", "y")
+    assert displays(run(net.output("y"))) == ["MatMul+BiasAdd+BN"]

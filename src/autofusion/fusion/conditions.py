@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autofusion.fusion.binding import Binding
-from autofusion.fusion.constants import is_number
+from autofusion.fusion.constants import equals, is_number
 from autofusion.fusion.matcher import attribute_reason, widening_reason
 from autofusion.fusion.predicates import CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
@@ -132,8 +132,6 @@ def _check_predicate(scope: Scope, binding: Binding, clause: PredicateClause) ->
 
 
 _COMPARE: Mapping[str, Callable[[object, object], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
     "<": operator.lt,  # pyright: ignore[reportAssignmentType]
     "<=": operator.le,
     ">": operator.gt,
@@ -173,6 +171,8 @@ def _compare(
         return "holds" if clause.operator in ("==", "<=", ">=") and left == right else "fails"
     if isinstance(left, int | float) != isinstance(right, int | float) and clause.operator not in ("==", "!="):
         return "fails"
+    if clause.operator in ("==", "!="):
+        return "holds" if equals(left, right) == (clause.operator == "==") else "fails"
     return "holds" if _COMPARE[clause.operator](left, right) else "fails"
 
 
@@ -246,4 +246,5 @@ def emitted_attribute(scope: Scope, binding: Binding, source: Subject | Scalar) 
     found = subject_value(scope, binding, source)
     if found is None or isinstance(found, int | float | str | tuple):
         return found  # pyright: ignore[reportUnknownVariableType]
-    raise ValueError(f"{source} is {found}, which no attribute can hold")
+    detail = f": {found.detail}" if isinstance(found, Reason) and found.detail else ""
+    raise ValueError(f"{str(source)!r} is no number, string or list of such{detail}")

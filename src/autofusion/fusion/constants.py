@@ -29,6 +29,13 @@ def is_number(array: np.ndarray, wanted: float) -> bool:
     return any(math.isclose(found, number, rel_tol=tolerance, abs_tol=0.0) for number in _spellings(wanted))
 
 
+def equals(found: object, wanted: object) -> bool:
+    """True where an attribute has the value that is wanted; numbers with fractions up to float32's precision."""
+    if isinstance(found, float) and isinstance(wanted, int | float):
+        return math.isclose(found, wanted, rel_tol=1e-6, abs_tol=0.0)
+    return found == wanted
+
+
 def _spellings(wanted: float) -> tuple[float, ...]:
     for exact, short in SHORTENED:
         if any(math.isclose(wanted, number, rel_tol=1e-9) for number in (exact, *short)) or math.isclose(

@@ -193,7 +193,7 @@ class _Fuser:
         return next((step for step in self._takers.get((graph, node), ()) if step.stage >= stage), None)
 
     def _settle(self, stage: int, miss: Miss) -> list[Miss]:
-        """The miss with what was applied in its place; none where its nodes ended in as large a fusion."""
+        """The miss with what was applied in its place; none where its nodes are in as large a fusion, or all in one."""
         step = self._taker(stage, miss.graph, miss.anchor)
         root = self._taker(stage, miss.graph, miss.root)
         is_taken = miss.code is Code.TAKEN_BY
@@ -208,9 +208,12 @@ class _Fuser:
         if applied is None:
             return [miss]
         key = miss.graph
-        rest = (
+        rest = tuple(
             node
             for node in miss.bound.values()
             if self._taker(stage, key, node) is None and (key, node) not in self._makers
         )
-        return [replace(miss, instead=applied.display, left_out=tuple(rest))]
+        # Everything that it bound was fused; it only wished for another operator beside.
+        if miss.code is Code.OPERATOR and not rest and set(miss.bound.values()) <= set(applied.members):
+            return []
+        return [replace(miss, instead=applied.display, left_out=rest)]

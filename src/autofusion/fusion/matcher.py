@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autofusion.fusion.binding import Binding, BoundNode
-from autofusion.fusion.constants import is_number
+from autofusion.fusion.constants import equals, is_number
 from autofusion.fusion.reasons import Code, Reason
 from autofusion.fusion.scope import Scope
 from autofusion.ir import FUSED_DOMAIN, Node
@@ -186,7 +186,7 @@ class Matcher:
                     node.name,
                     node.input(0),
                 )
-            if got != wanted and not (test.is_last and got == -1):
+            if not equals(got, wanted) and not (test.is_last and got == -1):
                 return attribute_reason(node, test.name, got, wanted)
         return None
 

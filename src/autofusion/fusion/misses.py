@@ -105,13 +105,26 @@ def is_worth_telling(miss: Miss, *, is_spelling: bool) -> bool:
 
 
 def choose_best(misses: Iterable[Miss]) -> list[Miss]:
-    """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first."""
+    """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first.
+
+    A miss all of whose nodes another one bound, with more, says nothing beside it.
+    """
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
         known = best.get((miss.graph, miss.anchor))
         if known is None or _rank(miss) > _rank(known):
             best[miss.graph, miss.anchor] = miss
-    return list(best.values())
+    binding: dict[tuple[str, str], list[frozenset[str]]] = {}
+    for miss in best.values():
+        nodes = frozenset(miss.bound.values())
+        for node in nodes:
+            binding.setdefault((miss.graph, node), []).append(nodes)
+    return [miss for miss in best.values() if not _is_part(miss, binding)]
+
+
+def _is_part(miss: Miss, binding: Mapping[tuple[str, str], list[frozenset[str]]]) -> bool:
+    nodes = frozenset(miss.bound.values())
+    return any(nodes < others for node in nodes for others in binding[miss.graph, node])
 
 
 def _rank(miss: Miss) -> tuple[int, int, int]:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-import numpy as np
-
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.fold_predicates import FOLD_CHECKS
 from autofusion.fusion.norm_predicates import NORM_CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
@@ -131,36 +130,6 @@ def _check_is_inference(scope: Scope, binding: Binding, names: tuple[str, ...]) 
     return names[0], Reason(Code.TRAINING_MODE, (), detail, node.name, help="export the model for inference")
 
 
-def _check_folds_in_range(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    """Fold in double as `w * gamma / sqrt(var + epsilon)` and `(b - mean) * that + beta`, and look for overflow."""
-    conv, norm = binding.node(names[0]), binding.node(names[1])
-    if conv is None or norm is None:
-        return None
-    weight = scope.constant(conv.input(1))
-    vectors = [scope.constant(name) for name in norm.inputs[1:5]]
-    bias = scope.constant(conv.input(2))
-    if weight is None or any(vector is None for vector in vectors):
-        return None
-    gamma, beta, mean, var = (np.asarray(vector, np.float64) for vector in vectors)
-    epsilon = norm.attributes.get("epsilon", 1e-5)
-    assert isinstance(epsilon, float)
-    with np.errstate(all="ignore"):
-        factor = gamma / np.sqrt(var + epsilon)
-        shift = (np.asarray(0.0 if bias is None else bias, np.float64) - mean) * factor + beta
-        peak = np.asarray(max(abs(float(weight.max(initial=0))), abs(float(weight.min(initial=0)))))
-        folded = (peak * np.abs(factor)).astype(weight.dtype)
-        if not np.isfinite(folded).all():
-            peak = np.abs(weight.reshape(weight.shape[0], -1).astype(np.float64)).max(axis=1, initial=0.0)
-            folded = (peak * np.abs(factor)).astype(weight.dtype)
-        shift = shift.astype(weight.dtype)
-    broken = np.flatnonzero(~(np.isfinite(folded) & np.isfinite(shift)))
-    if not broken.size:
-        return None
-    channel = int(broken[0])
-    detail = f"folding {norm.name} into {conv.name} leaves the range of {weight.dtype} in channel {channel}"
-    return names[1], Reason(Code.CONSTANT_VALUE, (f"channel {channel}", "finite"), detail, norm.name)
-
-
 def _check_reduces_to_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     node = binding.node(names[0])
     assert node is not None
@@ -212,8 +181,8 @@ CHECKS: Mapping[str, Check] = {
     "swaps_last_two": _check_swaps_last_two,
     "per_channel": _check_per_channel,
     "is_inference": _check_is_inference,
-    "folds_in_range": _check_folds_in_range,
     "reduces_to_channels": _check_reduces_to_channels,
     "keeps_channels": _check_keeps_channels,
+    **FOLD_CHECKS,
     **NORM_CHECKS,
 }

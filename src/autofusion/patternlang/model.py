@@ -232,7 +232,7 @@ Clause = KindClause | Comparison | PredicateClause
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a template: `literal`, or, in braces, `prefix` and `word` kept where `condition` is bound.
+    """A piece of a template: `literal`, or, in braces, `prefix`, `word` and `suffix` kept where `condition` is bound.
 
     `literal` is used for plain text; then `condition` is empty.  A part without `literal`
     text of its own (`is_spelled`) gives the spelling of the operator bound to `condition`.
@@ -242,6 +242,7 @@ class Part:
     word: str
     condition: str
     is_spelled: bool
+    suffix: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A part in braces is kept where the name it depends on is bound in the match:
 `{+act}` puts in the spelling of the operator bound to statement `act`;
 `{+BN}` is the literal text `+BN`, kept where `bn` is bound;
 `{+BiasAdd?bias}` is the literal text `+BiasAdd`, kept where `bias` is bound.
+Signs may stand on either side of the word: `{Pad+}`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ DISPLAY_SPELLING: Mapping[str, str] = {"Relu": "ReLU"}
 FUSED_SUFFIX = "FusionOp"
 """The end of the operator names of fused nodes; it falls away where such a name stands inside another."""
 
-_PART = re.compile(r"(?P<prefix>[^A-Za-z0-9_?]*)(?P<word>[A-Za-z0-9_]+)(?:\?(?P<condition>[A-Za-z_]\w*))?")
+_PART = re.compile(r"(?P<prefix>[^\w?]*)(?P<word>[A-Za-z0-9_]+)(?P<suffix>[^\w?]*)(?:\?(?P<condition>[A-Za-z_]\w*))?")
 
 
 def parse_template(source: Source, names: Collection[str]) -> Template:
@@ -38,9 +39,11 @@ def parse_template(source: Source, names: Collection[str]) -> Template:
             raise syntax_error(f"{match.group()!r} is no part of a template", source.span(match.start()))
         word, condition = inner["word"], inner["condition"]
         if condition is None and word in names:
-            parts.append(Part(inner["prefix"], word, word, is_spelled=True))
+            parts.append(Part(inner["prefix"], word, word, is_spelled=True, suffix=inner["suffix"]))
         else:
-            parts.append(Part(inner["prefix"], word, condition or word.lower(), is_spelled=False))
+            parts.append(
+                Part(inner["prefix"], word, condition or word.lower(), is_spelled=False, suffix=inner["suffix"])
+            )
         offset = match.end()
     _append_literal(parts, source, offset, len(text))
     return Template(text, tuple(parts), source.start)
@@ -61,7 +64,7 @@ def render_template(template: Template, bound: Collection[str], spell: Callable[
     for part in template.parts:
         if part.condition and part.condition not in bound:
             continue
-        text += part.prefix + (spell(part.condition) if part.is_spelled else part.word)
+        text += part.prefix + (spell(part.condition) if part.is_spelled else part.word) + part.suffix
     return text
 
 

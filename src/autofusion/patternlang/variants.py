@@ -68,8 +68,8 @@ def enumerate_names(patterns: Sequence[Pattern]) -> dict[str, frozenset[str]]:
         for variant in enumerate_variants(pattern):
             names |= set(_render_names(pattern, variant, displays))
         displays[pattern.name] = frozenset(names)
-    names = (pattern.name for pattern in patterns)
-    return {name: frozenset(text for pair in displays[name] for text in pair) for name in names}
+    known = (pattern.name for pattern in patterns)
+    return {name: frozenset(text for pair in displays[name] for text in pair) for name in known}
 
 
 def _expand(variant: Variant, pending: tuple[Statement, ...], *, is_root: bool = False) -> Iterator[Variant]:

@@ -41,14 +41,37 @@ PREDICATES: Mapping[str, PredicateRule] = {
         ("any", "any"), True, "all values after the first are vectors as long as the first's leading axis"
     ),
     "is_inference": PredicateRule(("statement",), False, "the normalization uses its stored statistics"),
-    "folds_in_range": PredicateRule(
-        ("statement", "statement"), False, "scale and shift of the normalization keep the convolution's weights finite"
-    ),
     "reduces_to_channels": PredicateRule(
         ("statement",), False, "the pooling leaves one element for every sample and channel"
     ),
     "keeps_channels": PredicateRule(
         ("any", "any"), False, "the first value is the second's [batch, channels], other axes of extent 1 dropped"
+    ),
+    "per_column": PredicateRule(
+        ("any", "any"), True, "the first value is a matrix, the others are vectors as long as its rows"
+    ),
+    "per_filter": PredicateRule(
+        ("statement", "any"),
+        True,
+        "the values are vectors with one element for each channel that the ConvTranspose makes",
+    ),
+    "along_axis_one": PredicateRule(
+        ("any", "any"), False, "the first value is one number, or runs along axis 1 of the second and no other"
+    ),
+    "folds_in_range": PredicateRule(
+        ("statement", "statement"), False, "scale and shift of the normalization keep weight and bias finite"
+    ),
+    "pads_with_zeros": PredicateRule(
+        ("statement", "statement"), False, "the Pad puts zeros round the image axes, so its reader's own pads can do it"
+    ),
+    "counts_padding": PredicateRule(
+        ("statement",), False, "the pool averages over padded cells too, or has none, and rounds its extents down"
+    ),
+    "is_gate": PredicateRule(("statement",), False, "the node's last operator is Sigmoid or HardSigmoid"),
+    "shuffles_channels": PredicateRule(
+        ("statement", "statement", "statement"),
+        False,
+        "the first splits the channels in groups, the second exchanges both axes, the third joins them",
     ),
     "result_like": PredicateRule(("any",), False, "the result of the match has the value's element type and shape"),
     "over_last_axes": PredicateRule(
