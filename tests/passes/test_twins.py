@@ -9,7 +9,10 @@ import onnx
 import pytest
 from onnx import helper
 
+from autofusion.fusion import fuse
+from autofusion.passes import run_passes
 from autofusion.passes.twins import merge_twins
+from autofusion.patternlang import find_builtin_patterns, load_patterns
 from frontend.models import model, node, random, read, tensor
 from passes.passing import apply, ops, written
 
@@ -138,3 +141,24 @@ def test_shared_constants_serve_nested_graphs(tmp_path: Path) -> None:
     assert list(graph.constants) == ["k"]
     nested = dict(graph.node("choice").subgraphs())
     assert (ops(nested["then_branch"]), ops(nested["else_branch"])) == ("Add Shape Add", "Sub Shape Add")
+
+
+@pytest.mark.parametrize("ends", [("Exp", "Neg"), ("Exp", "Exp")])
+def test_fusions_outlast_the_merging_of_what_they_share(tmp_path: Path, ends: tuple[str, str]) -> None:
+    """Both convolutions have the same weights, and scale and variance, shift and mean are one constant."""
+    weights = {"w0": random(1, 4, 3, 3, 3), "w1": random(1, 4, 3, 3, 3)}
+    weights.update({name: np.ones(4, np.float32) for name in ("scale", "var")})
+    weights.update({name: np.zeros(4, np.float32) for name in ("beta", "mean")})
+    nodes = []
+    for place, end in enumerate(ends):
+        nodes.append(node("Conv", f"x w{place}", f"c{place}"))
+        nodes.append(node("BatchNormalization", f"c{place} scale beta mean var", f"b{place}"))
+        nodes.append(node("Relu", f"b{place}", f"r{place}"))
+        nodes.append(node(end, f"r{place}", f"y{place}"))
+    proto = model(nodes, [tensor("x", [1, 3, 6, 6])], [tensor("y0", None), tensor("y1", None)], weights)
+    graph = read(proto, tmp_path).graph
+    run_passes(graph)
+    assert len(graph.constants) == 3
+    fuse(graph, load_patterns([find_builtin_patterns()]))
+    fused = [item.display for item in graph if item.display]
+    assert fused == ["Conv+BN+ReLU"] * (1 if ends[0] == ends[1] else 2)

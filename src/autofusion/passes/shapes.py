@@ -11,7 +11,8 @@ from autofusion.passes.nested import edit_nested
 def infer_shapes(graph: Graph) -> int:
     """Infer every node anew, producers first; returns how many values and nodes are better known than before.
 
-    What was known stays known; attributes that waited for a rank (negative axes) take their canonical form.  Raises ModelError where operands contradict each other.
+    What was known stays known; attributes that waited for a rank (negative axes) take their canonical form.
+    Raises ModelError where operands contradict each other.
     """
     return _infer(GraphScope(graph))
 

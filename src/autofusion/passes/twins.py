@@ -23,6 +23,8 @@ from autofusion.passes.redirect import hand_on, redirect
 _PREFIX = 64
 """Bytes of a constant that are looked at before all of them are."""
 
+_BLOCK = 1 << 20
+
 _UNCHAINED = frozenset({DType.BOOL, DType.INT64, DType.STRING})
 
 Reading = tuple[str, int]
@@ -77,14 +79,18 @@ def _fingerprint(array: np.ndarray) -> Hashable:
 
 
 def _is_same(left: np.ndarray, right: np.ndarray) -> bool:
-    if left is right or left.dtype == np.object_:
+    if left is right:
+        return True
+    if left.dtype == np.object_:
         return _elements(left) == _elements(right)
-    # Bytes, so that -0 is not 0 and NaN is itself.
-    return left.shape == right.shape and np.array_equal(_raw(left), _raw(right))
+    # Bytes, so that -0 is not 0 and NaN is itself; in blocks, for comparing makes arrays of its own.
+    pairs = zip(_blocks(left), _blocks(right), strict=True)
+    return left.shape == right.shape and all(np.array_equal(one, other) for one, other in pairs)
 
 
-def _raw(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _blocks(array: np.ndarray) -> list[np.ndarray]:
+    elements = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return [elements[start : start + _BLOCK] for start in range(0, elements.size, _BLOCK)]
 
 
 def _elements(array: np.ndarray) -> Hashable:
