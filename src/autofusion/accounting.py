@@ -40,38 +40,41 @@ def build_report(
         operators_before=model.operator_count,
         operators_after=after.total(),
         steps=len(lowered.plan.steps),
-        patterns=tuple(_count_patterns(result.fusions, graph)),
+        patterns=tuple(_count_patterns(result.fusions, graph, lowered)),
         normalized=tuple(_count_normalized(result.normalized)),
         fused=tuple(_fused_node(fusion, displays) for fusion in result.fusions),
         misses=tuple(map(_missed_node, result.misses)),
         host=tuple(HostStep(step.node, step.op, step.reason) for step in lowered.host_steps),
         by_type_before=before,
         by_type_after=after,
-        estimated_speedup=estimate_speedup(graph),
+        estimated_speedup=estimate_speedup(graph, lowered=lowered),
     )
 
 
-def _count_patterns(fusions: Iterable[Fusion], graph: Graph) -> Iterator[PatternCount]:
+def _count_patterns(fusions: Iterable[Fusion], graph: Graph, lowered: Lowered) -> Iterator[PatternCount]:
     """One row for every display name, in order of first use."""
     groups: dict[tuple[str, str], list[Fusion]] = {}
     for fusion in fusions:
         groups.setdefault((fusion.display, fusion.op), []).append(fusion)
-    times = {node.name: seconds for node, seconds in _estimate_nodes(graph)}
+    times = {node.name: seconds for node, seconds in _estimate_nodes(graph, lowered)}
     for (display, op), group in groups.items():
         unfused, fused = (sum(times[fusion.node][place] for fusion in group) for place in (0, 1))
         inside = sum(fusion.inside is not None for fusion in group)
         yield PatternCount(display, op, group[0].level, len(group), inside, unfused / fused)
 
 
-def _estimate_nodes(graph: Graph) -> Iterator[tuple[Node, tuple[float, float]]]:
-    """Every fused node, wrapped ones included, with its estimated seconds before and after."""
-    model = CostModel(graph)
+def _estimate_nodes(graph: Graph, lowered: Lowered | None) -> Iterator[tuple[Node, tuple[float, float]]]:
+    """Every fused node, wrapped ones included, with its estimated seconds before and after.
+
+    A wrapped node, and one in a nested graph, has no calls of its own in the plan: it is taken at its word.
+    """
+    model = CostModel(graph, lowered=lowered)
     for node in graph:
         for _, nested in node.subgraphs():
-            yield from _estimate_nodes(nested)
+            yield from _estimate_nodes(nested, None)
         if node.body is not None:
             yield node, (model.unfused_seconds([node]), model.fused_seconds([node]))
-            yield from _estimate_nodes(node.body)
+            yield from _estimate_nodes(node.body, None)
 
 
 def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]:

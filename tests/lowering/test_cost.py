@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from autofusion.ir import Graph
+from autofusion.lowering import lower
 from autofusion.lowering.cost import (
     BANDWIDTH,
     LAUNCH_SECONDS,
@@ -83,3 +84,21 @@ def test_unknown_shapes_cost_a_call(op: str):
     graph = Graph("main", ["x"], ["y"])
     graph.add(node(op, "x", "y"))
     assert CostModel(graph).estimate(graph.node("y")).seconds == LAUNCH_SECONDS
+
+
+def test_a_fused_node_that_takes_several_calls_is_charged_for_each():
+    graph = conv_relu()
+    graph.replace(["r"], [node("Erf", "c", "r")])
+    apart = CostModel(graph).fused_seconds([graph.node("c"), graph.node("r")])
+    fused = fuse(graph, "c r")
+    lowered = lower(graph, backend="native")
+    assert [step.kernel for step in lowered.plan.steps if step.kernel in ("conv", "unary")] == ["conv", "unary"]
+    assert CostModel(graph, lowered=lowered).fused_seconds([fused]) == pytest.approx(apart, rel=0.05)
+    assert CostModel(graph).fused_seconds([fused]) < 0.8 * apart
+
+
+def test_a_fused_node_of_one_call_keeps_its_gain():
+    graph = conv_relu()
+    fused = fuse(graph, "c r")
+    lowered = lower(graph, backend="native")
+    assert CostModel(graph, lowered=lowered).fused_seconds([fused]) == CostModel(graph).fused_seconds([fused])

@@ -14,8 +14,11 @@ from autofusion.ir import Dim, Graph, Node, symbols
 from autofusion.ir.dims import substitute
 from autofusion.lowering.constants import read_integer, read_integers
 from autofusion.lowering.flatten import flatten_node
+from autofusion.lowering.records import Lowered
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.views import VIEWS
+from autofusion.plan import Step, evaluate_shape
+from autofusion.plan.dtypes import storage_type
 
 PEAK_FLOPS = 100e9
 """Float32 operations per second: 32 a cycle (two fused multiply-adds of eight lanes) at 3.1 GHz."""
@@ -52,11 +55,16 @@ class Cost:
 
 
 class CostModel:
-    """Costs of nodes at fixed extents; symbols that `dims` lacks have nominal ones."""
+    """Costs of nodes at fixed extents; symbols that `dims` lacks have nominal ones.
 
-    def __init__(self, graph: Graph, dims: Mapping[str, int] | None = None) -> None:
+    With `lowered`, a fused node that takes several kernel calls is charged for each, and for what they hand on
+    through memory; without it, fusion is taken at its word.
+    """
+
+    def __init__(self, graph: Graph, dims: Mapping[str, int] | None = None, lowered: Lowered | None = None) -> None:
         self._scope = Scope(graph)
         self._dims: dict[str, Dim] = {**_nominal_dims(graph), **(dims or {})}
+        self._lowered = lowered
 
     def estimate(self, node: Node) -> Cost:
         """The cost of one operator; a fused one reads its operands and writes its results, and nothing in between."""
@@ -68,7 +76,32 @@ class CostModel:
 
     def fused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` as they are."""
-        return sum(self.estimate(node).seconds for node in nodes)
+        return sum(self._planned_seconds(node) for node in nodes)
+
+    def _planned_seconds(self, node: Node) -> float:
+        cost, calls = self.estimate(node), self._calls(node)
+        if len(calls) < 2:
+            return cost.seconds
+        traffic = sum(self._step_bytes(step) for step in calls)
+        return Cost(cost.flops, traffic).seconds + (len(calls) - 1) * LAUNCH_SECONDS
+
+    def _calls(self, node: Node) -> tuple[Step, ...]:
+        """The kernel calls of a fused node; changes of layout at its borders belong to no operator."""
+        if self._lowered is None or node.body is None:
+            return ()
+        steps = self._lowered.plan.steps
+        indices = self._lowered.steps_of.get(node.name, ())
+        return tuple(steps[index] for index in indices if steps[index].kernel != "relayout")
+
+    def _step_bytes(self, step: Step) -> int:
+        assert self._lowered is not None
+        extents = {name: int(str(dim)) for name, dim in self._dims.items()}
+        buffers = (self._lowered.plan.buffers[name] for name in {*step.inputs, *step.outputs} if name)
+        return sum(
+            math.prod(evaluate_shape(buffer.shape, extents)) * storage_type(buffer.dtype).itemsize
+            for buffer in buffers
+            if buffer.shape is not None
+        )
 
     def unfused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` with every fused one taken apart into the operators of its body."""
@@ -104,9 +137,9 @@ def estimate_node_speedup(node: Node, graph: Graph, dims: Mapping[str, int] | No
     return model.unfused_seconds([node]) / model.fused_seconds([node])
 
 
-def estimate_speedup(graph: Graph, dims: Mapping[str, int] | None = None) -> float:
-    """How much faster a fused graph is estimated to be than the same operators without fusion."""
-    model = CostModel(graph, dims)
+def estimate_speedup(graph: Graph, dims: Mapping[str, int] | None = None, lowered: Lowered | None = None) -> float:
+    """How much faster a fused graph, lowered so, is estimated to be than the same operators without fusion."""
+    model = CostModel(graph, dims, lowered)
     nodes = graph.topological()
     return model.unfused_seconds(nodes) / model.fused_seconds(nodes) if nodes else 1.0
 
