@@ -200,12 +200,26 @@ def _infer_slice(node: Node, scope: Scope) -> Sequence[Value]:
     if content is None or len(limits) != 2 or not all(isinstance(limit, int) for limit in limits):
         return [result(tuple(shape))]
     start, end = (limit for limit in limits if isinstance(limit, int))
-    return [result(tuple(shape), content=content[slice(*slice(start, end, steps[0]).indices(len(content)))])]
+    return [
+        result(tuple(shape), content=[content[place] for place in slice_places(start, end, steps[0], len(content))])
+    ]
+
+
+def slice_places(start: int, end: int, step: int, extent: int) -> range:
+    """The places that Slice takes of an axis of `extent` elements.
+
+    Python's rule but for one case: with a negative step a start before the first element is the first element.
+    """
+    if step > 0:
+        return range(*slice(start, end, step).indices(extent))
+    first = start + extent if start < 0 else start
+    last = end + extent if end < 0 else end
+    return range(min(max(first, 0), extent - 1), min(max(last, -1), extent - 1), step)
 
 
 def _slice_extent(extent: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(*slice(start, end, step).indices(extent)))
+        return len(slice_places(start, end, step, extent))
     if step < 0:
         whole = isinstance(start, int) and (start == -1 or start >= _FAR) and isinstance(end, int) and end <= -_FAR
         return floor_divide(extent + (-step - 1), -step) if whole else None
@@ -231,9 +245,9 @@ def _evaluate_slice(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
     places: list[slice] = [slice(None)] * x.ndim
     for index, axis in enumerate(chosen.tolist()):
         step = 1 if steps is None else int(steps[index])
-        extent = x.shape[axis]
-        start, end, step = slice(int(starts[index]), int(ends[index]), step).indices(extent)
-        places[axis] = slice(start, None if end < 0 else end, step)
+        taken = slice_places(int(starts[index]), int(ends[index]), step, x.shape[axis])
+        # -1 is the place before the first element here, and the last element to Python.
+        places[axis] = slice(taken.start, None if taken.stop < 0 else taken.stop, step) if taken else slice(0)
     return [x[tuple(places)]]
 
 
