@@ -8,7 +8,7 @@ from autofusion.fusion.binding import Binding
 from autofusion.fusion.candidate import Candidate
 from autofusion.fusion.conditions import check_clauses
 from autofusion.fusion.legality import check_flow, readers_reason
-from autofusion.fusion.matcher import Matcher, keys_of, operator_reason
+from autofusion.fusion.matcher import Failure, Matcher, keys_of, operator_reason
 from autofusion.fusion.misses import Miss, is_worth_telling
 from autofusion.fusion.reasons import Code, Reason
 from autofusion.fusion.scope import Scope
@@ -35,7 +35,8 @@ def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, sele
     misses = [
         miss
         for attempt in findings.attempts
-        if is_worth_telling(miss := _from_attempt(scope, attempt), is_spelling=not attempt.pattern.stage)
+        if _binds_required(attempt.failure)
+        and is_worth_telling(miss := _from_attempt(scope, attempt), is_spelling=not attempt.pattern.stage)
     ]
     misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]
     for candidate, winner in selection.lost:
@@ -47,6 +48,12 @@ def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, sele
         if node.name not in taken and not node.pattern:
             misses += _from_beginning(scope, beginnings, node, position)
     return misses
+
+
+def _binds_required(failure: Failure) -> bool:
+    """False where another operator stands at the beginning: what was bound, all of it optional, may follow anything."""
+    required = {statement.name for statement in failure.binding.form.required}
+    return failure.reason.code is not Code.OPERATOR or not required.isdisjoint(failure.binding.nodes)
 
 
 def _from_attempt(scope: Scope, attempt: Attempt) -> Miss:

@@ -197,29 +197,27 @@ def _check_is_gate(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Ou
 
 
 def _check_shuffles_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    """`[N, C, ...]` read as `[N, groups, C / groups, ...]`, both exchanged, and read as the first shape again."""
-    split, turned, joined = (_value(scope, binding, name) for name in names)
+    """`[N, C, ...]` read as `[N, groups, C / groups, ...]`, and in the end as the first shape again."""
+    split, joined = (_value(scope, binding, name) for name in names)
     source = scope.value(_node(binding, names[0]).input(0))
-    for name, value in zip((names[0], *names), (source, split, turned, joined), strict=True):
+    for name, value in zip((names[0], *names), (source, split, joined), strict=True):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
     assert source.shape is not None
     assert split.shape is not None
-    perm = list(cast(tuple[int, ...], _node(binding, names[1]).attributes.get("perm", ())))
-    want = [0, 2, 1, *range(3, len(split.shape))]
-    if perm != want:
-        detail = f"{_node(binding, names[1]).name} permutes by {perm}, {want} was expected"
-        return names[1], Reason(Code.ATTRIBUTE, ("perm", str(perm), str(want)), detail)
+    got, want = spell_shape(split.shape), spell_shape(source.shape)
     if len(source.shape) < 2 or len(split.shape) != len(source.shape) + 1:
-        got, text = spell_shape(split.shape), spell_shape(source.shape)
-        detail = f"{split.name!r} of shape {got} does not split the channels of {text}"
-        return names[0], Reason(Code.AXIS, (got, text), detail, value=split.name)
+        detail = f"{split.name!r} of shape {got} does not split the channels of {want}"
+        return names[0], Reason(Code.AXIS, (got, want), detail, value=split.name)
     is_split = (split.shape[0], *split.shape[3:]) == (source.shape[0], *source.shape[2:])
-    if is_split and split.shape[1] * split.shape[2] == source.shape[1] and joined.shape == source.shape:
+    if not is_split or split.shape[1] * split.shape[2] != source.shape[1]:
+        detail = f"{split.name!r} of shape {got} splits another axis of {want} than the channels"
+        return names[0], Reason(Code.AXIS, (got, want), detail, value=split.name)
+    if joined.shape == source.shape:
         return None
-    got, text = spell_shape(split.shape), spell_shape(source.shape)
-    detail = f"{split.name!r} of shape {got} splits another axis of {text} than the channels"
-    return names[0], Reason(Code.AXIS, (got, text), detail, value=split.name)
+    got = spell_shape(joined.shape or ())
+    detail = f"{joined.name!r} has shape {got}, that of the image is {want}"
+    return names[1], Reason(Code.AXIS, (got, want), detail, value=joined.name)
 
 
 FOLD_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {

@@ -69,9 +69,7 @@ PREDICATES: Mapping[str, PredicateRule] = {
     ),
     "is_gate": PredicateRule(("statement",), False, "the node's last operator is Sigmoid or HardSigmoid"),
     "shuffles_channels": PredicateRule(
-        ("statement", "statement", "statement"),
-        False,
-        "the first splits the channels in groups, the second exchanges both axes, the third joins them",
+        ("statement", "statement"), False, "the first splits the channels of an image in groups, the second joins them"
     ),
     "result_like": PredicateRule(("any",), False, "the result of the match has the value's element type and shape"),
     "over_last_axes": PredicateRule(
