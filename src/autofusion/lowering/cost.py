@@ -7,7 +7,7 @@ server processor and are the same on every machine: see the constants.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autofusion.ir import Dim, Graph, Node, symbols
@@ -79,11 +79,22 @@ class CostModel:
         return sum(self._planned_seconds(node) for node in nodes)
 
     def _planned_seconds(self, node: Node) -> float:
-        cost, calls = self.estimate(node), self._calls(node)
+        calls = self._calls(node)
         if len(calls) < 2:
-            return cost.seconds
-        traffic = sum(self._step_bytes(step) for step in calls)
-        return Cost(cost.flops, traffic).seconds + (len(calls) - 1) * LAUNCH_SECONDS
+            return self.estimate(node).seconds
+        flops = self._share_flops(node, calls)
+        return sum(Cost(flops[call], self._step_bytes(step)).seconds for call, step in enumerate(calls))
+
+    def _share_flops(self, node: Node, calls: Sequence[Step]) -> list[float]:
+        """Arithmetic of each call: an operator belongs to the call that gives its result, else to its reader's."""
+        given = {name: call for call, step in enumerate(calls) for name in step.outputs}
+        flops = [0.0] * len(calls)
+        for part in reversed(flatten_node(node)):
+            call = next((given[name] for name in part.results if name in given), len(calls) - 1)
+            flops[call] += self._flops(part)
+            for name in part.operands:
+                given.setdefault(name, call)
+        return flops
 
     def _calls(self, node: Node) -> tuple[Step, ...]:
         """The kernel calls of a fused node; changes of layout at its borders belong to no operator."""
