@@ -17,7 +17,7 @@ name    = "sample"
 summary = "s"
 display = "Sample"
 op      = "SampleFusionOp"
-kernel  = "sample"
+kernel  = "chain"
 """
 NORMAL = """schema  = 1
 name    = "sample"

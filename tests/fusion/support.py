@@ -25,7 +25,7 @@ def pattern_of(folder: Path, text: str, name: str = "sample") -> tuple[Pattern, 
     """The pattern that `text` describes, after a header that fits the file `name`."""
     head = f'schema = 1\nname = "{name}"\nsummary = "s"\n'
     if "[emit]" not in text:
-        head += 'display = "Sample"\nop = "SampleFusionOp"\nkernel = "sample"\n'
+        head += 'display = "Sample"\nop = "SampleFusionOp"\nkernel = "chain"\n'
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.toml").write_text(head + text, encoding="utf-8")
     return load_patterns([folder])

@@ -14,7 +14,7 @@ name    = "sample"
 summary = "s"
 display = "Sample"
 op      = "SampleFusionOp"
-kernel  = "sample"
+kernel  = "chain"
 """
 NORMAL = """schema  = 1
 name    = "sample"
@@ -61,6 +61,21 @@ def test_a_clean_file(tmp_path: Path) -> None:
         (HEADER.replace('"sample"\nsum', '"Sample"\nsum') + FORM, "AF402", 2, 1, "name 'Sample' is not in snake case"),
         (HEADER.replace('"sample"\nsum', '"other"\nsum') + FORM, "AF402", 2, 1, "name 'other' differs from the file's"),
         (HEADER.replace("kernel ", "kernal ") + FORM, "AF402", 6, 1, "unknown field 'kernal'"),
+        (HEADER.replace('"chain"', '"convv"') + FORM, "AF402", 6, 1, "unknown kernel 'convv'"),
+        (
+            HEADER.replace('"chain"', '"conv"') + FORM,
+            "AF402",
+            6,
+            1,
+            "kernel 'conv' computes Conv, the form begins with",
+        ),
+        (
+            HEADER.replace('"chain"', '"matmul"') + form("a = Conv(x, w, ...)", "b = Neg(a)"),
+            "AF402",
+            6,
+            1,
+            "kernel 'matmul' computes MatMul and Gemm, the form begins with Conv",
+        ),
         (HEADER + "level = 4\n" + FORM, "AF402", 7, 1, "level is 4, not 1 or 2 or 3"),
         (HEADER + "level = true\n" + FORM, "AF402", 7, 1, "level must be an integer"),
         (HEADER + "stage = 3\n" + FORM, "AF402", 7, 1, "stage is 3, not 1 or 2"),
@@ -227,3 +242,14 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert finding.code == "AF401"
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     assert [item.code for item in lint_file(tmp_path / "bytes.toml")] == ["AF401"]
+
+
+def test_a_misspelt_statement_is_suggested(tmp_path: Path) -> None:
+    (finding,) = lint(tmp_path, HEADER + form("conv = Conv(x, w, ...)", "e = Exp(cnv)"))
+    assert finding.code == "AF410"
+    assert "did you mean conv?" in finding.help
+
+
+def test_known_kernels_are_listed(tmp_path: Path) -> None:
+    (finding,) = lint(tmp_path, HEADER.replace('"chain"', '"convv"') + FORM)
+    assert finding.help == "did you mean conv? known are conv, matmul, chain"

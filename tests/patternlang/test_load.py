@@ -14,7 +14,7 @@ from autofusion.patternlang.document import read_document
 BODY = """summary = "s"
 display = "Sample"
 op      = "SampleFusionOp"
-kernel  = "sample"
+kernel  = "chain"
 [[form]]
 match = '''
 a = Exp(x)
@@ -81,6 +81,11 @@ def test_the_first_fault_is_raised_and_the_others_noted(tmp_path: Path) -> None:
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(PatternError, match="is no folder of patterns"):
         load_patterns([tmp_path / "absent"])
+
+
+def test_a_folder_without_pattern_files(tmp_path: Path) -> None:
+    with pytest.raises(PatternError, match="there is no pattern file in"):
+        load_patterns([tmp_path])
 
 
 def test_places_of_keys_and_strings() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TypeVar, cast
 
@@ -12,10 +12,12 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
 from autofusion.patternlang.clauses import parse_clause, parse_source
 from autofusion.patternlang.document import Document, KeyPath
+from autofusion.patternlang.findings import report_unknown
 from autofusion.patternlang.graphtext import parse_form
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Clause, Emission, Form, Pattern, Reference, Scalar, Subject, Template
 from autofusion.patternlang.templates import parse_template
+from autofusion.patternlang.vocabulary import KERNELS
 
 SCHEMA = 1
 """The version of the file format."""
@@ -89,7 +91,7 @@ class _HeaderReader:
             summary=self._text("summary"),
             display=self._template("display", names, fallback),
             op=self._template("op", names, fallback),
-            kernel=self._text("kernel"),
+            kernel=self._kernel(forms),
             level=self._choice("level", LEVELS),
             benefit=self._benefit(),
             stage=0 if is_normal else self._choice("stage", STAGES),
@@ -151,6 +153,26 @@ class _HeaderReader:
         elif name and name != stem:
             self._report(f"name {name!r} differs from the file's name {stem!r}", "name")
         return name
+
+    def _kernel(self, forms: Sequence[Form]) -> str:
+        """The kernel word, which must be one that is known and able to compute what every form begins with."""
+        kernel = self._text("kernel")
+        if not kernel and "kernel" not in self._document.data:
+            return kernel
+        if kernel not in KERNELS:
+            known = report_unknown(
+                "AF402", f"unknown kernel {kernel!r}", kernel, KERNELS, self._document.span("kernel")
+            )
+            self.findings.append(replace(known, help=f"{known.help} known are {', '.join(KERNELS)}".strip()))
+            return kernel
+        beginnings = KERNELS[kernel]
+        for key in (key for form in forms for key in form.anchor.keys):
+            if beginnings and key not in beginnings:
+                fitting = next((word for word, operators in KERNELS.items() if key in operators), "chain")
+                message = f"kernel {kernel!r} computes {' and '.join(beginnings)}, the form begins with {key}"
+                self._report(message, "kernel", advice=f'write kernel = "{fitting}"')
+                break
+        return kernel
 
     def _forms(self) -> tuple[Form, ...]:
         forms: list[Form] = []

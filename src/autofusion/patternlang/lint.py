@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from autofusion.diagnostics import Diagnostic
@@ -65,10 +66,13 @@ def _check_reachable(form: Form) -> Iterator[Diagnostic]:
         pending += [form.by_name[name] for name in names if name in form.by_name]
     for statement in form.statements:
         if statement.name not in seen:
+            # A misspelt name reads as a value of its own.
+            meant = difflib.get_close_matches(statement.name, form.values, n=1)
+            typo = f"{meant[0]!r} is no statement: did you mean {statement.name}?\n" if meant else ""
             yield Diagnostic(
                 "AF410",
                 f"statement {statement.name!r} is not reachable from the root {form.root.name!r}",
-                help="the last statement is the root; every other one must feed it",
+                help=f"{typo}the last statement is the root; every other one must feed it",
                 span=statement.span,
             )
 

@@ -70,6 +70,9 @@ def _list_files(directory: Path) -> list[tuple[Path, str]]:
         raise PatternError(Diagnostic("AF401", f"{str(directory)!r} is no folder of patterns"))
     root = directory.resolve()
     files = sorted(root.rglob("*.toml"), key=lambda path: path.relative_to(root).as_posix())
+    if not files:
+        remedy = "name a folder that has pattern files, NAME.toml"
+        raise PatternError(Diagnostic("AF401", f"there is no pattern file in {str(directory)!r}", help=remedy))
     return [(path, f"{root.name}/{path.relative_to(root).as_posix()}") for path in files]
 
 

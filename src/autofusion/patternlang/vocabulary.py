@@ -1,6 +1,6 @@
-"""The named predicates of where-clauses: what they take and what they promise.
+"""The words of pattern files: kernels, and the named predicates of where-clauses with what they take and promise.
 
-`fusion.predicates` implements them; nothing else may be called in a clause.
+`fusion.predicates` implements the predicates; nothing else may be called in a clause.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+
+KERNELS: Mapping[str, tuple[str, ...]] = {"conv": ("Conv",), "matmul": ("MatMul", "Gemm"), "chain": ()}
+"""What may decode the body of a fused node, with the operators that it may begin with; () for any."""
 
 Kind = Literal["statement", "any"]
 
