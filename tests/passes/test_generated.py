@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autofusion.frontend import read_model
 from autofusion.ir.verify import verify_graph
+from autofusion.ops.selection import slice_places
 from autofusion.passes import run_passes
 from frontend.models import assert_same, model, node, random, run_graph, run_runtime, save, tensor
 
@@ -82,9 +83,11 @@ def add_slice(sketch: Sketch, name: str, shape: Shape) -> None:
     if not shape:
         return
     axis = sketch.draw(st.integers(0, len(shape) - 1))
-    start, end = (sketch.draw(st.sampled_from([-100, -2, 0, 1, 2, 4, 2**31 - 1])) for _ in range(2))
     step = sketch.draw(st.sampled_from([1, 1, 2, -1]))
-    extent = len(range(shape[axis])[start:end:step])
+    start, end = (sketch.draw(st.sampled_from([-100, -2, 0, 1, 2, 4])) for _ in range(2))
+    if step > 0 and sketch.draw(st.booleans()):
+        end = 2**31 - 1
+    extent = len(slice_places(start, end, step, shape[axis]))
     operands = " ".join(sketch.constant([number]) for number in (start, end, axis, step))
     sketch.add("Slice", f"{name} {operands}", (*shape[:axis], extent, *shape[axis + 1 :]))
 
