@@ -102,9 +102,10 @@ class Storage:
         # A model that is a link itself may have its data beside the file that it points to.
         homes = (self.path.parent.resolve(), self.path.resolve().parent)
         if Path(location).is_absolute() or not any(path.is_relative_to(home) for home in homes):
+            link = f", a link to {str(path)!r}" if (self.path.parent / location).is_symlink() else ""
             raise fault(
                 EXTERNAL_PATH,
-                f"external data of tensor {tensor!r} lies outside the model's folder: {location!r}",
+                f"external data of tensor {tensor!r} lies outside the model's folder: {location!r}{link}",
                 "put the file beside the model and name it by a relative path",
             )
         if not path.is_file():
