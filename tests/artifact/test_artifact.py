@@ -31,8 +31,8 @@ def test_contents_read_back_equal(artifact: Path, contents: Contents) -> None:
     assert (read.manifest.tool, read.manifest.backend, read.manifest.format) == (VERSION, "reference", 1)
     assert (read.manifest.source_name, read.manifest.source_sha256) == ("net.onnx", "ab" * 32)
     assert [(info.name, info.dtype, info.shape) for info in read.manifest.outputs] == [
-        ("y", "float", ("batch*3",)),
-        ("k", "float", (3,)),
+        ("y", "float32", ("batch*3",)),
+        ("k", "float32", (3,)),
         ("s", "string", (2,)),
     ]
 

@@ -6,11 +6,21 @@ import json
 import math
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from autofusion.plan import Buffer, Plan, Step, Tensor
-from autofusion.plan.dtypes import decode_strings, encode_strings, storage_type
+from autofusion.plan.dtypes import (
+    ARRAY_NAMES,
+    EXTENSIONS,
+    STORAGE,
+    STRING,
+    decode_strings,
+    element_type,
+    encode_strings,
+    storage_type,
+)
 from autofusion.plan.serial import dump_plan, parse_plan
 
 STEP = Step(
@@ -117,3 +127,13 @@ def test_unknown_element_types_are_refused() -> None:
     assert storage_type("bfloat16") == np.dtype(np.uint16)
     with pytest.raises(ValueError, match="'float32' is no element type"):
         storage_type("float32")
+
+
+@pytest.mark.parametrize("dtype", sorted(STORAGE))
+def test_element_types_have_the_names_of_arrays(dtype: str) -> None:
+    name = ARRAY_NAMES[dtype]
+    assert element_type(name) == dtype
+    if dtype != STRING and dtype not in EXTENSIONS:
+        assert np.dtype(name) == storage_type(dtype)
+    elif dtype != STRING:
+        assert np.dtype(getattr(ml_dtypes, name)).name == name

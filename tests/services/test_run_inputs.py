@@ -12,7 +12,7 @@ from autofusion.artifact import TensorInfo
 from autofusion.errors import InputError
 from autofusion.services.run_inputs import complete_inputs, generate_inputs, read_inputs
 
-IMAGE = TensorInfo("image", "float", ("batch", 3, 4, 4))
+IMAGE = TensorInfo("image", "float32", ("batch", 3, 4, 4))
 IDS = TensorInfo("ids", "int64", ("batch", "seq"))
 
 
@@ -51,7 +51,7 @@ def test_bytes_take_their_whole_range(dtype: str, low: int) -> None:
     assert (array.min(), array.max()) == (low, low + 255)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "double", "bfloat16", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "float64", "bfloat16", "complex64"])
 def test_floats_are_normal(dtype: str) -> None:
     array = generate_inputs([TensorInfo("x", dtype, (1000,))], 0)["x"].astype(np.complex128)
     assert 0.9 < array.real.std() < 1.1
@@ -67,7 +67,7 @@ def test_an_input_past_all_reason_needs_a_file() -> None:
 
 def test_an_unknown_shape_needs_a_file() -> None:
     with pytest.raises(InputError, match="AF541: the shape of input 'x' is not known"):
-        generate_inputs([TensorInfo("x", "float", None)], 0)
+        generate_inputs([TensorInfo("x", "float32", None)], 0)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_input_is_given_once(tmp_path: Path) -> None:
 
 def test_a_name_may_hold_an_equals_sign(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones(2))
-    assert list(read_inputs([f"a=b={tmp_path / 'a.npy'}"], [TensorInfo("a=b", "float", (2,))])) == ["a=b"]
+    assert list(read_inputs([f"a=b={tmp_path / 'a.npy'}"], [TensorInfo("a=b", "float32", (2,))])) == ["a=b"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import cast
 
 from autofusion.artifact.digests import METHOD
 from autofusion.plan import Plan, Setting, Size
+from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.plan.fields import Fields, format_json, parse_json
 from autofusion.plan.serial import decode_setting, encode_setting
 
@@ -26,9 +27,10 @@ _KEYS = ("format", "tool", "backend", "inputs", "outputs", "options", "source", 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or output of the model; `dtype` as ONNX text spells it, extents are numbers or size texts.
+    """An input or output of the model; `dtype` as arrays have it (`float32`), extents are numbers or size texts.
 
-    `shape` is None where only a run can tell it.
+    `shape` is None where only a run can tell it.  Types that numpy lacks have the names of ml_dtypes, and texts are
+    `string`.
     """
 
     name: str
@@ -71,7 +73,9 @@ class UnknownFormatError(ValueError):
 
 def describe_tensors(plan: Plan, names: Iterable[str]) -> tuple[TensorInfo, ...]:
     """Name, type and shape of the buffers `names` of `plan`."""
-    return tuple(TensorInfo(name, plan.buffers[name].dtype, plan.buffers[name].shape) for name in names)
+    return tuple(
+        TensorInfo(name, ARRAY_NAMES.get(plan.buffers[name].dtype, ""), plan.buffers[name].shape) for name in names
+    )
 
 
 def dump_manifest(manifest: Manifest) -> str:

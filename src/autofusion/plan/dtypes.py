@@ -37,6 +37,23 @@ STORAGE: Mapping[str, np.dtype[Any]] = {
 EXTENSIONS = frozenset({"bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"})
 """Element types that numpy itself lacks; arrays of them have the types of the package ml_dtypes."""
 
+_SPELLED: Mapping[str, str] = {"float8e4m3fn": "float8_e4m3fn", "float8e5m2": "float8_e5m2"}
+
+ARRAY_NAMES: Mapping[str, str] = {
+    name: _SPELLED.get(name, name if name in EXTENSIONS or name == STRING else storage.name)
+    for name, storage in STORAGE.items()
+}
+"""The names of the element types as arrays have them (`float32`), those of ml_dtypes for `EXTENSIONS`, and `string`."""
+
+_ELEMENTS: Mapping[str, str] = {array: name for name, array in ARRAY_NAMES.items()}
+
+
+def element_type(array_name: str) -> str:
+    """The inverse of `ARRAY_NAMES`; raises ValueError for an unknown name."""
+    if array_name not in _ELEMENTS:
+        raise ValueError(f"{array_name!r} is no element type of arrays")
+    return _ELEMENTS[array_name]
+
 
 def storage_type(dtype: str) -> np.dtype[Any]:
     """The numpy type that stores elements of type `dtype`; raises ValueError for an unknown name."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InputError
-from autofusion.plan import Plan
-from autofusion.plan.dtypes import EXTENSIONS, STRING, storage_type
+from autofusion.plan import Buffer, Plan
+from autofusion.plan.dtypes import ARRAY_NAMES, EXTENSIONS, STRING, storage_type
 from autofusion.runtime.shapes import Shape, show_shape
 from autofusion.runtime.views import array_type, store
 
@@ -22,11 +22,11 @@ def check_feeds(plan: Plan, feeds: Mapping[str, Any], defaults: Mapping[str, np.
     `defaults` has the inputs that may be left out.
     Raises InputError: AF530 for names, AF531 for element types.
     """
-    _check_names(feeds, plan.inputs, "input")
+    _check_names(feeds, plan, plan.inputs, "input")
     missing = [name for name in plan.inputs if name not in feeds and name not in defaults]
     if missing:
-        takes = ", ".join(f"{name} {plan.buffers[name].dtype}{_shape_of(plan, name)}" for name in plan.inputs)
-        raise InputError(Diagnostic("AF530", f"input {missing[0]!r} is missing", help=f"the model takes {takes}"))
+        takes = f"the model takes {_list_values(plan, plan.inputs)}"
+        raise InputError(Diagnostic("AF530", f"input {missing[0]!r} is missing", help=takes))
     return {name: _take_array(plan, name, feeds[name]) if name in feeds else defaults[name] for name in plan.inputs}
 
 
@@ -38,7 +38,7 @@ def check_results(
     Raises InputError: AF530 for names, AF534 for an array that cannot take its output: of another type or shape,
     read-only, or sharing memory with an input or with another one.
     """
-    _check_names(out, plan.outputs, "output")
+    _check_names(out, plan, plan.outputs, "output")
     taken: dict[str, np.ndarray] = {}
     for name, array in out.items():
         dtype = plan.buffers[name].dtype
@@ -58,15 +58,16 @@ def is_direct(array: np.ndarray) -> bool:
     return array.flags.c_contiguous and array.flags.aligned and array.ctypes.data % 4 == 0
 
 
-def _check_names(given: Mapping[str, Any], known: Iterable[str], what: str) -> None:
+def _check_names(given: Mapping[str, Any], plan: Plan, names: Sequence[str], what: str) -> None:
     if not isinstance(cast(object, given), Mapping):
         text = f"arrays must be given by {what} name, not as {type(given).__name__}"
         raise InputError(Diagnostic("AF530", text, help="pass a dict: name -> array"))
-    names = list(known)
     for name in given:
         if name not in names:
             close = difflib.get_close_matches(str(name), names, 1)
-            remedy = f"did you mean {close[0]!r}?" if close else f"its {what}s are {', '.join(map(repr, names))}"
+            meant = f"did you mean {close[0]!r}? " if close else ""
+            verb = "takes" if what == "input" else "gives"
+            remedy = f"{meant}the model {verb} {_list_values(plan, names) or 'nothing'}"
             raise InputError(Diagnostic("AF530", f"the model has no {what} {name!r}", help=remedy))
 
 
@@ -101,7 +102,7 @@ def _has_type(array: np.ndarray, dtype: str) -> bool:
 
 
 def _wrong_type(name: str, array: np.ndarray, dtype: str) -> InputError:
-    text = f"input {name!r} has elements of type {array.dtype}, the model takes {dtype}"
+    text = f"input {name!r} has elements of type {array.dtype}, the model takes {ARRAY_NAMES[dtype]}"
     wanted = "str" if dtype == STRING else array_type(dtype).name
     return InputError(Diagnostic("AF531", text, help=f"convert it: array.astype({wanted!r})"))
 
@@ -113,7 +114,7 @@ def _judge_result(array: Any, dtype: str, shape: Shape | None) -> str | None:
     if shape is None or dtype == STRING:
         return "only a run can tell how much memory it needs"
     if not _has_type(given, dtype):
-        return f"its elements are {given.dtype}, those of the output {dtype}"
+        return f"its elements are {given.dtype}, those of the output {ARRAY_NAMES[dtype]}"
     if given.shape != shape:
         return f"its shape is {show_shape(given.shape)}, that of the output {show_shape(shape)}"
     return None if given.flags.writeable else "it is read-only"
@@ -124,5 +125,10 @@ def _overlap(first: np.ndarray, second: np.ndarray) -> bool:
     return np.may_share_memory(first, second)
 
 
-def _shape_of(plan: Plan, name: str) -> str:
-    return show_shape(plan.buffers[name].shape or ())
+def _list_values(plan: Plan, names: Sequence[str]) -> str:
+    return ", ".join(_describe(plan.buffers[name]) for name in names)
+
+
+def _describe(buffer: Buffer) -> str:
+    shape = "" if buffer.shape is None else show_shape(buffer.shape)
+    return f"{buffer.name} {ARRAY_NAMES.get(buffer.dtype, '')}{shape}"

@@ -13,6 +13,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, AutofusionError
 from autofusion.plan import Plan, Setting, Size, Step, evaluate_size
 from autofusion.plan.attributes import decode_attribute
+from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.plan.nested import NestedNode, check_attributes
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.nested import make_node
@@ -62,7 +63,7 @@ def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Sh
     """Raise ArtifactError (AF520) unless `array`, result `name` of `step`, is what the plan says: None is any shape."""
     problem = ""
     if dtype and array.dtype != array_type(dtype):
-        problem = f"elements of type {array.dtype}, not {dtype}"
+        problem = f"elements of type {array.dtype}, not {ARRAY_NAMES.get(dtype, dtype)}"
     elif shape is not None and array.shape != shape:
         problem = f"shape {show_shape(array.shape)}, not {show_shape(shape)}"
     if problem:

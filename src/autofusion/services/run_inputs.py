@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InputError
 from autofusion.ir import DType
 from autofusion.plan import evaluate_shape
+from autofusion.plan.dtypes import element_type
 from autofusion.plan.sizes import size_symbols
 
 SMALL = 2
@@ -90,8 +91,12 @@ def read_inputs(
 
 def _restore(array: np.ndarray, info: TensorInfo) -> np.ndarray:
     """`array` in the input's type where numpy stored bare bytes, for it lacks the type."""
-    dtype = DType(info.dtype).numpy
+    dtype = _array_type(info)
     return array.view(dtype) if array.dtype.kind == dtype.kind == "V" and array.itemsize == dtype.itemsize else array
+
+
+def _array_type(info: TensorInfo) -> np.dtype[Any]:
+    return DType(element_type(info.dtype)).numpy
 
 
 def _symbols(info: TensorInfo) -> frozenset[str]:
@@ -125,7 +130,7 @@ def _static_shape(info: TensorInfo, dims: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def _require_reasonable(info: TensorInfo, shape: tuple[int, ...]) -> tuple[int, ...]:
-    size = math.prod(shape) * DType(info.dtype).numpy.itemsize
+    size = math.prod(shape) * _array_type(info).itemsize
     if size > MAX_GENERATED:
         message = f"input {info.name!r} ({info.dtype} {list(shape)}) takes {size >> 30} GiB, too much to generate"
         raise InputError(Diagnostic("AF533", message, help=f"pass an array: --input {info.name}=FILE.npy"))
@@ -135,7 +140,7 @@ def _require_reasonable(info: TensorInfo, shape: tuple[int, ...]) -> tuple[int, 
 def _draw(info: TensorInfo, shape: tuple[int, ...], seed: int) -> np.ndarray:
     # Each input has its own stream, so that an input more does not change the others.
     random = np.random.default_rng([seed, zlib.crc32(info.name.encode())])
-    dtype = DType(info.dtype).numpy
+    dtype = _array_type(info)
     if info.dtype == DType.STRING.value:
         return np.full(shape, "text", dtype=object)
     if info.dtype in (DType.INT8.value, DType.UINT8.value):
@@ -166,7 +171,7 @@ def _read_raw(path: Path, info: TensorInfo, dims: Mapping[str, int]) -> np.ndarr
     if missing := sorted(_symbols(info) - dims.keys()):
         message = f"the extent of {', '.join(map(repr, missing))} is open, and raw bytes do not tell it"
         raise InputError(Diagnostic("AF541", message, help=" ".join(f"--dim {symbol}=1" for symbol in missing)))
-    shape, dtype = _static_shape(info, dims), DType(info.dtype).numpy
+    shape, dtype = _static_shape(info, dims), _array_type(info)
     data = _read(path, path.read_bytes)
     expected = int(np.prod(shape)) * dtype.itemsize
     if len(data) != expected:
