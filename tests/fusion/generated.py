@@ -33,7 +33,7 @@ class Sample:
     """
 
     inputs: Mapping[str, tuple[int, ...]]
-    constants: Mapping[str, tuple[int, ...] | np.ndarray]
+    constants: Mapping[str, tuple[int, ...] | np.ndarray | np.generic]
     attributes: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
     rest: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 EPSILON = np.float32(1e-5)
-ROWS = {"axes": np.array([2]), "axes2": np.array([-1]), "eps": EPSILON, "scale": (6,), "bias": (6,)}
+ROWS: Mapping[str, tuple[int, ...] | np.ndarray | np.generic] = {
+    "axes": np.array([2]),
+    "axes2": np.array([-1]),
+    "eps": EPSILON,
+    "scale": (6,),
+    "bias": (6,),
+}
 
 
 def _slice(name: str, start: int, end: int) -> dict[str, np.ndarray]:
@@ -15,7 +21,11 @@ def _slice(name: str, start: int, end: int) -> dict[str, np.ndarray]:
     return {f"{name}_{key}": np.array([value]) for key, value in bounds.items()}
 
 
-NORM_ROWS: Mapping[str, tuple[Mapping[str, tuple[int, ...]], Mapping[str, tuple[int, ...] | np.ndarray]]] = {
+Shapes = Mapping[str, tuple[int, ...]]
+Constants = Mapping[str, tuple[int, ...] | np.ndarray | np.generic]
+Attributes = Mapping[str, Mapping[str, object]]
+
+NORM_ROWS: Mapping[str, tuple[Shapes, Constants] | tuple[Shapes, Constants, Attributes]] = {
     "gelu": ({"x": (2, 3)}, {}),
     "gelu_tanh": ({"x": (2, 3)}, {}),
     "quick_gelu": ({"x": (2, 3)}, {"alpha": np.float32(1.702)}),
@@ -39,6 +49,11 @@ NORM_ROWS: Mapping[str, tuple[Mapping[str, tuple[int, ...]], Mapping[str, tuple[
     "rotary": (
         {"x": (2, 3, 4, 6), "cos": (4, 6), "sin": (4, 6)},
         {**_slice("low", 0, 3), **_slice("high", 3, 2**63 - 1)},
+    ),
+    "instance_norm": (
+        {"x": (2, 4, 3, 5)},
+        {"ones": np.ones((3, 5), np.float32), "scale": (4, 1, 1), "bias": (4, 1, 1)},
+        {"LayerNormalization": {"axis": 2}},
     ),
     "repeat_kv": ({"x": (2, 3, 4, 5)}, {"extents": np.array([2, 3, 2, 4, 5]), "shape": np.array([2, 6, 4, 5])}),
 }

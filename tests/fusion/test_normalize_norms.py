@@ -282,3 +282,20 @@ def test_softmax(axes: tuple[int, ...], total: tuple[int, ...]) -> None:
         return
     reason = "AXIS([2], [1])" if len(axes) == 1 else "AXIS([1, 2], one axis)"
     assert reason_of(run(graph), "softmax") == reason
+
+
+def image(scale: tuple[int, ...] = (8, 1, 1)) -> Graph:
+    return graph_of(Spelling(shape=(2, 8, 3, 4), axes=(2, 3), epsilon=1e-3, scale=scale, bias=(8, 1, 1)))
+
+
+def test_instance_norm() -> None:
+    graph = image()
+    node = only(graph)
+    assert (node.op, node.display) == ("InstanceNormalization", "InstanceNorm")
+    assert node.attributes == {"epsilon": pytest.approx(1e-3)}
+    assert [graph.value(name).shape for name in node.inputs[1:]] == [(8,), (8,)]
+
+
+def test_a_scale_along_the_rows_is_no_instance_norm() -> None:
+    graph = image(scale=(1, 3, 1))
+    assert sorted(node.op for node in normalize(graph)) == ["Add", "LayerNormalization", "Mul"]
