@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autofusion.fusion import FusionResult
+from autofusion.fusion import FusionResult, fuse
 from autofusion.ir import Graph, Node, Value
 from autofusion.patternlang import Pattern
-from fusion.support import Net, ops, pattern_of, reasons, run
+from fusion.support import Net, builtin, ops, pattern_of, reasons, run
 
 PLAIN = (2, 3)
 
@@ -216,6 +216,22 @@ def escape_graph() -> Graph:
     net.op("Neg", "e", "y")
     net.op("Abs", "e", "z")
     return net.output("y", "z")
+
+
+def test_the_owner_of_a_model_is_not_told_to_change_built_in_patterns() -> None:
+    net = Net()
+    net.conv(net.input("x", (1, 4, 6, 6)), "c")
+    net.op("Relu", "c", "y")
+    net.op("Abs", "c", "z")
+    shared = fuse(net.output("y", "z"), builtin()).misses
+    assert [miss.help for miss in shared] == [
+        "fusing would compute 'c' twice: let nothing else read it, or accept two kernels"
+    ]
+    net = Net()
+    net.conv(net.input("x", (1, 4, 6, 6)), "c")
+    net.op("Relu", "c", "y")
+    kept = fuse(net.output("y", "c"), builtin()).misses
+    assert [miss.help for miss in kept] == ["drop 'c' from the graph outputs, or accept two kernels"]
 
 
 def test_an_inner_value_leaves_by_escape_alone(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.candidate import Candidate
 from autofusion.fusion.conditions import check_clauses
-from autofusion.fusion.legality import check_flow, readers_reason
+from autofusion.fusion.legality import check_flow, output_reason, readers_reason
 from autofusion.fusion.matcher import Failure, Matcher, keys_of, operator_reason
 from autofusion.fusion.misses import Miss, is_worth_telling
 from autofusion.fusion.reasons import Code, Reason
@@ -120,7 +120,7 @@ def _from_beginning(scope: Scope, beginnings: RootIndex, node: Node, position: i
         if binding is None or check_clauses(scope, binding, entry.pattern.where) is not None:
             continue
         following = _following_statements(entry.form, entry.root)
-        reason = _explain_readers(scope, node.outputs[0], entry.root.name, following)
+        reason = _explain_readers(scope, entry, node.outputs[0], following)
         if reason is None or check_flow(scope, entry.pattern, binding) is not None:
             continue
         bound = len(binding.nodes)
@@ -143,10 +143,12 @@ def _following_statements(form: Form, statement: Statement) -> list[Statement]:
     return found
 
 
-def _explain_readers(scope: Scope, value: str, name: str, following: list[Statement]) -> Reason | None:
+def _explain_readers(scope: Scope, entry: Entry, value: str, following: list[Statement]) -> Reason | None:
     if value in scope.graph.outputs:
-        detail = f"{value!r} is an output of the graph"
-        return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value)
+        # Where nothing else reads it the model just ends here, and dropping the output would change nothing.
+        if scope.graph.consumers(value):
+            return output_reason(entry.pattern, value, entry.root.name)
+        return Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
     readers = list(scope.graph.consumers(value))
     if not readers:
         return None
@@ -159,4 +161,4 @@ def _explain_readers(scope: Scope, value: str, name: str, following: list[Statem
     if not fitting:
         return operator_reason(readers[0].node, keys, f"{value!r} feeds {readers[0].node.name}", value)
     others = [use for use in readers if use is not fitting[0]]
-    return readers_reason(value, others, name) if others else None
+    return readers_reason(entry.pattern, value, others, entry.root.name) if others else None

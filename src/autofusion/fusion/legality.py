@@ -30,7 +30,7 @@ def check_flow(scope: Scope, pattern: Pattern, binding: Binding) -> Breach | Non
     escaping = {reference.name for reference in pattern.escape}
     breaches: list[Breach] = []
     for bound in binding.members:
-        reason = _check_results(scope, binding, bound, escaping) or _check_stray_reading(binding, bound)
+        reason = _check_results(scope, pattern, binding, bound, escaping) or _check_stray_reading(binding, bound)
         if reason is not None:
             breaches.append(Breach(bound.statement.name, reason, 0))
     if not breaches:
@@ -68,7 +68,9 @@ def escaped_values(scope: Scope, pattern: Pattern, binding: Binding) -> tuple[st
     )
 
 
-def _check_results(scope: Scope, binding: Binding, bound: BoundNode, escaping: set[str]) -> Reason | None:
+def _check_results(
+    scope: Scope, pattern: Pattern, binding: Binding, bound: BoundNode, escaping: set[str]
+) -> Reason | None:
     names = bound.statement.names
     is_root = bound is binding.root
     for place, value in enumerate(bound.node.outputs):
@@ -79,34 +81,42 @@ def _check_results(scope: Scope, binding: Binding, bound: BoundNode, escaping: s
                 detail = f"{value!r}, a further result of {bound.node.name}, is in use"
                 return Reason(Code.EXTRA_OUTPUT, (value,), detail, bound.node.name, value)
         elif not is_root and names[place] not in escaping:
-            reason = _check_readers(scope, binding, value, names[place])
+            reason = _check_readers(scope, pattern, binding, value, names[place])
             if reason is not None:
                 return reason
     return None
 
 
-def _check_readers(scope: Scope, binding: Binding, value: str, name: str) -> Reason | None:
+def _check_readers(scope: Scope, pattern: Pattern, binding: Binding, value: str, name: str) -> Reason | None:
     members = {bound.node.name for bound in binding.members}
     if value in scope.graph.outputs:
-        detail = f"{value!r} is an output of the graph, so it must be computed by itself"
-        return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value, help=_escape_advice(name))
+        return output_reason(pattern, value, name)
     outside = [use for use in scope.graph.consumers(value) if use.node.name not in members]
     captured = next((use for use in outside if use.index == CAPTURED), None)
     if captured is not None:
         detail = f"{value!r} is also read by a nested graph of {captured.node.name}"
         return Reason(Code.NESTED_GRAPH, (value, captured.node.name), detail, captured.node.name, value)
-    return readers_reason(value, outside, name) if outside else None
+    return readers_reason(pattern, value, outside, name) if outside else None
 
 
-def readers_reason(value: str, readers: list[Use], name: str) -> Reason:
-    """The reason for an inner value that other nodes read too."""
+def output_reason(pattern: Pattern, value: str, name: str) -> Reason:
+    """The reason for an inner value, `name` in the pattern, that is an output of the graph."""
+    detail = f"{value!r} is an output of the graph, so it must be computed by itself"
+    advice = f"drop {value!r} from the graph outputs, or accept two kernels"
+    return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value, help=_advise(pattern, name, advice))
+
+
+def readers_reason(pattern: Pattern, value: str, readers: list[Use], name: str) -> Reason:
+    """The reason for an inner value, `name` in the pattern, that other nodes read too."""
     nodes = tuple(dict.fromkeys(use.node.name for use in readers))
     detail = f"{value!r} is also read by {', '.join(nodes)}"
-    return Reason(Code.MULTI_READER, (value, *nodes), detail, nodes[0], value, _escape_advice(name))
+    advice = f"fusing would compute {value!r} twice: let nothing else read it, or accept two kernels"
+    return Reason(Code.MULTI_READER, (value, *nodes), detail, nodes[0], value, _advise(pattern, name, advice))
 
 
-def _escape_advice(name: str) -> str:
-    return f"list {name!r} under escape if the kernel can also write it out"
+def _advise(pattern: Pattern, name: str, advice: str) -> str:
+    """`advice` on the model for a built-in pattern; the author of another one can let the value escape."""
+    return advice if pattern.is_builtin else f"list {name!r} under escape if the kernel can also write it out"
 
 
 def _check_stray_reading(binding: Binding, bound: BoundNode) -> Reason | None:

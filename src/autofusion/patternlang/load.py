@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from autofusion.diagnostics import Diagnostic, Span
@@ -33,10 +34,12 @@ def load_patterns(directories: Sequence[Path]) -> tuple[Pattern, ...]:
     """
     patterns: list[Pattern] = []
     by_name: dict[str, Pattern] = {}
+    builtin = find_builtin_patterns().resolve()
     for directory in directories:
+        is_builtin = directory.resolve() == builtin
         for path, shown in _list_files(directory):
             reading = _read_file(path, shown)
-            pattern = _accept(reading.pattern, reading.findings)
+            pattern = replace(_accept(reading.pattern, reading.findings), is_builtin=is_builtin)
             first = by_name.setdefault(pattern.name, pattern)
             if first is not pattern:
                 message = f"pattern {pattern.name!r} is defined in {first.path} already"

@@ -276,6 +276,7 @@ class Pattern:
     `stage` is 0 for a normalize pattern (it has an `emission`), 1 or 2 for fusions.
     `level` is the lowest fusion level at which it applies, `benefit` its rank among overlapping matches.
     `kernel` names what decodes the body of the fused node.  `spelling` overrides how display names spell operators.
+    `is_builtin` is true of the patterns that come with the package, which no user is asked to change.
     """
 
     name: str
@@ -293,6 +294,7 @@ class Pattern:
     span: Span
     emission: Emission | None = None
     path: str = field(default="")
+    is_builtin: bool = False
 
     @property
     def role(self) -> Role:
