@@ -6,11 +6,14 @@ import random
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
 from autofusion.compiler import compile_model, save_compilation
 from autofusion.errors import ArtifactError
+from autofusion.runtime import load
 from hostile.models import MODELS
 
 
@@ -46,3 +49,22 @@ def read_entries(artifact: Path) -> dict[str, bytes]:
     """Everything but the manifest, which has the digest of the model file."""
     with zipfile.ZipFile(artifact) as archive:
         return {name: archive.read(name) for name in archive.namelist() if name != "manifest.json"}
+
+
+POOLS = """<ir_version: 8, opset_import: ["" : 17]>
+pools (float[n, 3, h, w] x, float[3, h, 1] k) => (float[n, 3, p, q] y, float[n, 3, h, w] z) {
+    p = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (x)
+    y = Concat <axis = 2> (p, p)
+    z = Mul (x, k)
+}"""
+
+
+@pytest.mark.parametrize("extents", [(2, 4, 6), (2, 1, 4), (2, 4, 1), (2, 1, 1), (0, 4, 4), (0, 1, 1)])
+def test_open_extents_may_leave_nothing_to_compute(extents: tuple[int, int, int], tmp_path: Path) -> None:
+    path = save_model(onnx.parser.parse_model(POOLS), tmp_path)
+    session = load(save_compilation(compile_model(path), tmp_path / "net"), threads=1)
+    batch, height, width = extents
+    feeds = {"x": np.ones((batch, 3, height, width), np.float32), "k": np.full((3, height, 1), 2, np.float32)}
+    found = session.run(feeds)
+    assert np.array_equal(found["y"], np.ones((batch, 3, height // 2 * 2, width // 2), np.float32))
+    assert np.array_equal(found["z"], feeds["x"] * 2)

@@ -78,6 +78,16 @@ static int is_countable(const int64_t *extents, int count) {
     return product < ELEMENT_LIMIT;
 }
 
+/* Whether two elements of a result share a place; strides say nothing where there are no elements. */
+static int repeats_places(const int64_t *extents, const int64_t *strides, int count) {
+    int repeats = 0;
+    for (int i = 0; i < count; i++) {
+        if (extents[i] == 0) return 0;
+        repeats |= extents[i] > 1 && strides[i] == 0;
+    }
+    return repeats;
+}
+
 /* Elements that `pixels` pixels of up to three axes span in every image. */
 static int64_t span_images(int64_t batch, const int64_t pixels[3], int64_t channels, int64_t pitch) {
     return span_rows(times(batch, multiply_extents(pixels, 3)), channels, pitch);
@@ -278,9 +288,9 @@ static int check_binary(const checker *c) {
         check_code(c, "activation", b->activation, AF_ACTIVATION_COUNT))
         return -1;
     if (!is_countable(b->extents, AF_AXES)) return refuse(c, "it has too many elements");
+    if (repeats_places(b->extents, b->y_strides, AF_AXES)) return refuse(c, "its result is written more than once");
     int in_place = 1 << AF_A | 1 << AF_B;
     for (int axis = 0; axis < AF_AXES; axis++) {
-        if (b->extents[axis] > 1 && b->y_strides[axis] == 0) return refuse(c, "its result is written more than once");
         if (b->extents[axis] <= 1) continue;
         if (b->a_strides[axis] != b->y_strides[axis]) in_place &= ~(1 << AF_A);
         if (b->b_strides[axis] != b->y_strides[axis]) in_place &= ~(1 << AF_B);
@@ -295,8 +305,8 @@ static int check_relayout(const checker *c) {
     const af_relayout *r = &c->step->relayout;
     if (!within(c->step->ints, 3 * AF_RELAYOUT_AXES, 0, ELEMENT_LIMIT)) return refuse(c, "an extent is out of range");
     if (!is_countable(r->extents, AF_RELAYOUT_AXES)) return refuse(c, "it has too many elements");
-    for (int axis = 0; axis < AF_RELAYOUT_AXES; axis++)
-        if (r->extents[axis] > 1 && r->y_strides[axis] == 0) return refuse(c, "its result is written more than once");
+    if (repeats_places(r->extents, r->y_strides, AF_RELAYOUT_AXES))
+        return refuse(c, "its result is written more than once");
     return check_operand(c, AF_RESULT, span_axes(r->extents, r->y_strides, AF_RELAYOUT_AXES, 1)) ||
            check_operand(c, AF_X, span_axes(r->extents, r->x_strides, AF_RELAYOUT_AXES, 1)) ||
            check_absent(c, AF_X + 1) || check_overlap(c, 0);
