@@ -205,6 +205,16 @@ def test_host_results_are_checked(
         session.run({"x": zeros(1, 4)})
 
 
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_a_sequence_is_no_tensor(make_session: MakeSession, backend: str) -> None:
+    buffers = [Buffer("x", "float", ("n", 4), "input"), Buffer("y", "float", None, "output")]
+    settings = {"op": "SequenceConstruct", "domain": "", "opset": 11, "attributes": {}}
+    steps = [Step("host", "y", "SequenceConstruct", ("x",), ("y",), settings)]
+    session = make_session(backend, buffers, steps, symbols=["n"])
+    with pytest.raises(ArtifactError, match=r"AF520.*gave value 'y' a sequence, not a tensor"):
+        session.run({"x": zeros(1, 4)})
+
+
 GRAPH = {"name": "g", "inputs": [], "outputs": [], "values": [], "nodes": []}
 
 

@@ -60,9 +60,14 @@ def compute_extents(step: Step, dims: Mapping[str, int], dtype: str, shape: Shap
 
 
 def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Shape | None) -> None:
-    """Raise ArtifactError (AF520) unless `array`, result `name` of `step`, is what the plan says: None is any shape."""
+    """Raise ArtifactError (AF520) unless `array`, result `name` of `step`, is what the plan says: None is any shape.
+
+    Where it gives neither type nor shape, the result may be a sequence, which is a list of arrays.
+    """
     problem = ""
-    if dtype and array.dtype != array_type(dtype):
+    if isinstance(array, list):
+        problem = "a sequence, not a tensor" if dtype or shape is not None else ""
+    elif dtype and array.dtype != array_type(dtype):
         problem = f"elements of type {array.dtype}, not {ARRAY_NAMES.get(dtype, dtype)}"
     elif shape is not None and array.shape != shape:
         problem = f"shape {show_shape(array.shape)}, not {show_shape(shape)}"
