@@ -60,7 +60,8 @@ def _count_patterns(fusions: Iterable[Fusion], graph: Graph, lowered: Lowered) -
     for (display, op), group in groups.items():
         unfused, fused = (sum(times[fusion.node][place] for fusion in group) for place in (0, 1))
         inside = sum(fusion.inside is not None for fusion in group)
-        yield PatternCount(display, op, group[0].level, len(group), inside, unfused / fused)
+        sources = dict(Counter(fusion.pattern for fusion in group))
+        yield PatternCount(display, op, group[0].level, len(group), inside, unfused / fused, sources=sources)
 
 
 def _estimate_nodes(graph: Graph, lowered: Lowered | None) -> Iterator[tuple[Node, tuple[float, float]]]:
@@ -78,9 +79,11 @@ def _estimate_nodes(graph: Graph, lowered: Lowered | None) -> Iterator[tuple[Nod
 
 
 def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]:
-    counts = Counter((fusion.display, fusion.op) for fusion in normalized)
-    for (display, op), matched in counts.items():
-        yield NormalizedCount(display, op, matched)
+    groups: dict[tuple[str, str], Counter[str]] = {}
+    for fusion in normalized:
+        groups.setdefault((fusion.display, fusion.op), Counter())[fusion.pattern] += 1
+    for (display, op), sources in groups.items():
+        yield NormalizedCount(display, op, sources.total(), dict(sources))
 
 
 def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:
@@ -99,4 +102,8 @@ def _missed_node(miss: Miss) -> MissedNode:
         total=miss.needed,
         place=f"{miss.span.path.rpartition('/')[2]}:{miss.span.line}",
         instead=miss.instead,
+        number=miss.number,
+        sentence=miss.message,
+        text=miss.text,
+        bound=miss.bound,
     )

@@ -13,6 +13,8 @@ from cli.models import save_block, save_odd, save_sum, save_words
 from cli.transcript import transcribe
 from conftest import CheckGolden
 
+ALONE = ("--whitelist", "ConvBNReluFusionOp")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,8 +26,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_words(path / "words.onnx")
     save_odd(path / "odd.onnx")
     (path / "junk.onnx").write_bytes(b"junk")
-    for name in ("block", "sum"):
-        assert "exit 0" in transcribe("compile", str(path / f"{name}.onnx"), "-o", str(path / name))
+    for name, words in {"block": [], "sum": [], "shared": ALONE}.items():
+        assert "exit 0" in transcribe("compile", str(path / f"{name}.onnx"), "-o", str(path / name), *words)
     np.savez(path / "given.npz", x=np.array([[1, 2, 3]], np.float32))
     np.save(path / "double.npy", np.ones((2, 3)))
     np.save(path / "wide.npy", np.ones((2, 4), np.float32))
@@ -35,9 +37,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-
-
-ALONE = ("--whitelist", "ConvBNReluFusionOp")
 
 
 def masked(text: str) -> str:
@@ -77,6 +76,11 @@ def masked(text: str) -> str:
         ("verify_other_model", ["verify", "sum.onnx", "block.om"], {}),
         ("verify_bad_seeds", ["verify", "sum.onnx", "sum.om", "--seeds", "a"], {}),
         ("report", ["report", "block.om"], {}),
+        ("report_file", ["report", "block.fusion.json"], {}),
+        ("report_model", ["report", "block.onnx"], {}),
+        ("report_why", ["report", "shared.om", "--why"], {}),
+        ("report_why_none", ["report", "block.om", "--why"], {}),
+        ("compile_why", ["compile", "shared.onnx", "-o", "again", "--why", *ALONE], {}),
         ("report_junk", ["report", "junk.onnx"], {}),
         ("check", ["check", "block.onnx", "--min", "Conv+BN+ReLU=2", "--max-operators", "2"], {}),
         ("check_fails", ["check", "shared.onnx", "--min", "Conv+BN+ReLU=2", "--max-operators", "2", *ALONE], {}),
@@ -87,6 +91,9 @@ def masked(text: str) -> str:
             {"GE_FUSION_DISABLE_LIST": "ConvBNReluFusionOp"},
         ),
         ("check_artifact", ["check", "block.om", "--min", "Conv+BN+Relu=1"], {}),
+        ("check_nothing", ["check", "block.onnx"], {}),
+        ("check_own_name", ["check", "block.om", "--min", "conv_bn_act=2"], {}),
+        ("check_write", ["check", "block.om", "--write-baseline", "written.json"], {}),
         ("check_no_baseline", ["check", "block.om", "--baseline", "junk.onnx"], {}),
         ("dump_unknown_stage", ["dump", "block.onnx", "--after", "lunch"], {}),
         ("dump_artifact_stage", ["dump", "block.om", "--after", "fusion"], {}),
@@ -154,6 +161,29 @@ def test_compile_as_json() -> None:
     data = json.loads(transcribe("compile", "block.onnx", "-o", "again", "--format", "json").partition("stdout\n")[2])
     assert data["artifact"] == "again.om"
     assert data["report"]["operators_before"] == 6
+
+
+def test_check_as_json() -> None:
+    text = transcribe("check", "block.om", "--min", "Conv+BN+ReLU=2", "--format", "json")
+    data = json.loads(text.partition("stdout\n")[2])
+    assert (data["source"], data["ok"], data["findings"]) == ("block.om", True, [])
+    text = transcribe("check", "block.om", "--min", "Conv+BN+ReLU=3", "--format", "json")
+    data = json.loads(text.partition("stdout\n")[2])
+    assert "exit 1" in text
+    assert (data["ok"], [finding["code"] for finding in data["findings"]]) == (False, ["AF611"])
+
+
+def test_a_change_is_accepted_by_writing_the_baseline() -> None:
+    words = ("check", "block.onnx", "--disable", "ConvBNReluFusionOp", "--baseline", "accepted.json")
+    transcribe("check", "block.om", "--write-baseline", "accepted.json")
+    assert "--write-baseline accepted.json" in transcribe(*words)
+    assert "exit 1" in transcribe(*words, "--write-baseline", "accepted.json")
+    assert "exit 0" in transcribe(*words)
+
+
+def test_misses_as_json() -> None:
+    lines = transcribe("report", "shared.om", "--why", "--format", "json").partition("stdout\n")[2].splitlines()
+    assert {json.loads(line)["severity"] for line in lines} == {"note"}
 
 
 def test_errors_are_json_where_the_output_is() -> None:

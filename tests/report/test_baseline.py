@@ -40,7 +40,7 @@ def test_lost_and_gained_patterns() -> None:
     (lost,) = compare_reports(report_of(1), report_of(0))
     (gained,) = compare_reports(report_of(0), report_of(1))
     assert (lost.kind, lost.worse, lost.details) == ("lost", True, ("relu0: not fused now",))
-    assert lost.line == "lost: Conv+BN+ReLU matched 1 times before, never now"
+    assert lost.line == "lost: Conv+BN+ReLU matched 1 time before, never now"
     assert (gained.kind, gained.worse, gained.details) == ("gained", False, ())
 
 

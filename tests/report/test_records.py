@@ -46,6 +46,10 @@ def test_has_stable_keys_and_a_measured_speedup_only_where_measured() -> None:
         ({"patterns": {}}, "'patterns' is no list"),
         ({"patterns": [1]}, "row 0 of 'patterns' is no table"),
         ({"normalized": [{"name": "a", "matched": 1}]}, "row 0 of 'normalized': key 'op' is missing"),
+        (
+            {"normalized": [{"name": "a", "op": "A", "matched": 1, "sources": 1}]},
+            "row 0 of 'normalized': 'sources' is no table",
+        ),
         ({"by_type_after": {"Conv": 1.5}}, "'Conv' is 1.5, not a whole number"),
         ({"estimated_speedup": None}, "'estimated_speedup' is None, not a number"),
     ],

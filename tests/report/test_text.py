@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autofusion.diagnostics.text import render_text as render_note
+from autofusion.report.misses import explain_misses
 from autofusion.report.records import MissedNode
 from autofusion.report.text import render_text, summarize
 from conftest import CheckGolden
@@ -46,9 +48,25 @@ def test_names_the_largest_groups_of_misses_and_how_to_see_all() -> None:
     lines = render_text(replace(ARTICLE, misses=misses)).splitlines()
     assert "[GE] Not fused: 40" in lines
     assert sum("2 x CONST" in line for line in lines) == 8
-    assert lines[-1].endswith("autofusion report ARTIFACT --format json")
+    assert lines[-1].endswith("autofusion report ARTIFACT --why")
 
 
 def test_summarizes_in_one_line() -> None:
     assert summarize(ARTICLE) == "fused 55 times by 2 patterns, operators 156 -> 98, estimated speedup 1.42x"
+    assert summarize(FULL).startswith("fused 3 times by 2 patterns, normalized 7 times, operators 12 -> 6, ")
     assert summarize(FULL).endswith(", host steps 2, not fused 3")
+    once = replace(ARTICLE, patterns=(replace(ARTICLE.patterns[0], matched=1),))
+    assert summarize(once).startswith("fused 1 time by 1 pattern, ")
+
+
+def test_explains_every_miss() -> None:
+    shared, disabled, _ = explain_misses(FULL)
+    assert render_note(shared) == (
+        "note[AF301]: conv nearly matched at relu3: matched 2 of 3; failed at bn: MULTI_READER(y, Add_17)\n"
+        " --> conv.toml:9\n"
+        "  = note: bn = BatchNormalization(conv, ...)\n"
+        "  = note: bound: conv -> conv3, bn -> bn3\n"
+        "  = note: value 'y' is also read by Add_17\n"
+        "  = help: let nothing else read 'y', or accept two kernels\n"
+    )
+    assert (disabled.message, disabled.span) == ("turned off by --disable", None)

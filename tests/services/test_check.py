@@ -19,7 +19,8 @@ def lines(demands: Demands) -> list[str]:
     "demands",
     [
         Demands(),
-        Demands(minimums={"Conv+BN+ReLU": 2, "ConvBNReluPoolFusionOp": 1, "Gelu": 3, "gelu_erf": 1}),
+        Demands(minimums={"Conv+BN+ReLU": 2, "ConvBNReluPoolFusionOp": 1, "Gelu": 3}),
+        Demands(minimums={"conv_bn_act": 2, "conv_pool": 1, "gelu_erf": 2, "gelu_tanh": 1}),
         Demands(max_operators=6, max_host_steps=2),
         Demands(baseline=FULL),
     ],
@@ -46,12 +47,31 @@ def test_says_what_is_not_as_demanded(demands: Demands, line: str) -> None:
 
 def test_says_why_a_fusion_is_missing() -> None:
     (found,) = check_report(FULL, Demands(minimums={"Conv+BN+ReLU": 5}))
-    assert found.notes[0] == "not fused at conv3: value 'y' is also read by Add_17 [CONSUMER]"
+    assert found.notes[0] == "not fused at conv3: value 'y' is also read by Add_17 [MULTI_READER]"
+
+
+def test_says_how_many_host_steps_are_not_shown() -> None:
+    report = replace(FULL, host=tuple(replace(FULL.host[0], node=f"n{place}") for place in range(7)))
+    (found,) = check_report(report, Demands(max_host_steps=0))
+    assert found.notes == (*(f"n{place}: Resize" for place in range(5)), "and 2 more")
+
+
+def test_says_how_a_change_is_accepted() -> None:
+    before = replace(FULL, operators_after=5, steps=9)
+    found = check_report(FULL, Demands(baseline=before, acceptance="write it"))
+    assert [change.help for change in found] == ["write it", ""]
+
+
+def test_demands_nothing() -> None:
+    assert Demands().is_empty
+    assert not Demands(max_host_steps=0).is_empty
 
 
 def test_suggests_the_name_that_was_meant() -> None:
     (found,) = check_report(FULL, Demands(minimums={"Conv+BN+Relu": 1}))
     assert found.help == "the report has Conv+BN+ReLU"
+    (found,) = check_report(FULL, Demands(minimums={"conv_bn_akt": 1}))
+    assert found.help == "the report has conv_bn_act"
 
 
 def test_changes_to_the_better_are_notes() -> None:
@@ -65,7 +85,7 @@ def test_shows_some_of_many_lost_nodes() -> None:
     before = replace(before, patterns=(replace(FULL.patterns[0], matched=9), *FULL.patterns[1:]))
     (found,) = check_report(FULL, Demands(baseline=before))
     assert len(found.notes) == 6
-    assert found.notes[-1] == "4 more"
+    assert found.notes[-1] == "and 4 more"
 
 
 def test_a_different_report_is_no_baseline_for_the_article() -> None:

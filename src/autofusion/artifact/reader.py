@@ -83,6 +83,9 @@ def read_artifact(path: str | Path, *, verify_weights: bool = True) -> Artifact:
     try:
         return _check_artifact(path, data, verify_weights)
     except _DamagedError as error:
+        if error.code == "AF511" and path.suffix == ".onnx":
+            remedy = f"compile it first: autofusion compile {path.name} -o {path.stem}"
+            raise _refuse(path, error.code, "its name is that of an ONNX model", remedy) from error
         raise _refuse(path, error.code, str(error)) from error
     except UnknownFormatError as error:
         text = f"{error}; this program reads {OLDEST}" + (f" to {FORMAT}" if FORMAT > OLDEST else "")

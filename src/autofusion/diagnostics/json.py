@@ -8,10 +8,15 @@ from autofusion.diagnostics.model import Diagnostic
 
 
 def render_json(diagnostic: Diagnostic) -> str:
-    """The diagnostic as one line of JSON with a final line break; `place` is null where none is known."""
+    """The diagnostic as one line of JSON with a final line break."""
+    return json.dumps(describe(diagnostic), ensure_ascii=False) + "\n"
+
+
+def describe(diagnostic: Diagnostic) -> dict[str, object]:
+    """The diagnostic as plain JSON values under stable keys; `place` is null where none is known."""
     span = diagnostic.span
     place = None if span is None else {"path": span.path, "line": span.line, "column": span.column}
-    fields = {
+    return {
         "severity": diagnostic.severity.value,
         "code": diagnostic.code,
         "message": diagnostic.message,
@@ -19,4 +24,3 @@ def render_json(diagnostic: Diagnostic) -> str:
         "notes": list(diagnostic.notes),
         "help": diagnostic.help,
     }
-    return json.dumps(fields, ensure_ascii=False) + "\n"

@@ -76,7 +76,7 @@ class Miss:
         """The miss as a note, AF301 to AF304."""
         bound = ", ".join(f"{name} -> {node}" for name, node in self.bound.items())
         return Diagnostic(
-            self._number(),
+            self.number,
             self.message,
             help=self.help,
             notes=(self.text, f"bound: {bound}", self.detail),
@@ -84,7 +84,9 @@ class Miss:
             severity=Severity.NOTE,
         )
 
-    def _number(self) -> str:
+    @property
+    def number(self) -> str:
+        """The code of the miss as a diagnostic."""
         if self.code in (Code.DISABLED, Code.LEVEL):
             return "AF303"
         if self.code is Code.TAKEN_BY:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from autofusion.report.records import FusedNode, FusionReport, MissedNode
+from autofusion.report.wording import count
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ def _pattern_changes(before: FusionReport, now: FusionReport) -> Iterator[Change
             continue
         details = tuple(_lost_nodes(name, before, now)) if is_now < was else ()
         if not is_now:
-            yield Change("lost", name, f"lost: {name} matched {was} times before, never now", True, details)
+            yield Change("lost", name, f"lost: {name} matched {count(was, 'time')} before, never now", True, details)
         elif not was:
-            yield Change("gained", name, f"gained: {name} matched {is_now} times, never before", False)
+            yield Change("gained", name, f"gained: {name} matched {count(is_now, 'time')}, never before", False)
         else:
-            line = f"changed: {name} matched {is_now} times, {was} before"
+            line = f"changed: {name} matched {count(is_now, 'time')}, {was} before"
             yield Change("count", name, line, is_now < was, details)
 
 

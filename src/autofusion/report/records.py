@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TypeVar, cast
 
 Json = Mapping[str, object]
@@ -17,6 +17,7 @@ class PatternCount:
     (`ConvBNReluFusionOp`).  `matched` counts every fused node, `inside` those of them that ended in the
     body of another fused node.  Speed-ups are ratios of time before to time after over the matched
     nodes: `estimated_speedup` from the cost model, `measured_speedup` None unless it was measured.
+    `sources` says how many of them each pattern file made, by its own name (`conv_bn_act`).
     """
 
     name: str
@@ -26,15 +27,17 @@ class PatternCount:
     inside: int
     estimated_speedup: float
     measured_speedup: float | None = None
+    sources: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
 class NormalizedCount:
-    """How often a spelling was rewritten to the one operator that it means."""
+    """How often a spelling was rewritten to the one operator that it means; `sources` as for `PatternCount`."""
 
     name: str
     op: str
     matched: int
+    sources: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class MissedNode:
     `reason` is a reason code with its arguments (`DISABLED(--disable)`), `message` the sentence that names the
     value and node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the
     failing statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
+    `number` is the diagnostic code, `sentence` says how far the pattern came, `text` is the failing statement,
+    and `bound` has the nodes that were bound by statement.
     """
 
     node: str
@@ -69,6 +74,10 @@ class MissedNode:
     total: int = 0
     place: str = ""
     instead: str = ""
+    number: str = "AF301"
+    sentence: str = ""
+    text: str = ""
+    bound: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def code(self) -> str:
@@ -159,11 +168,12 @@ def _read_pattern(row: Json) -> PatternCount:
         inside=_number(row, "inside"),
         estimated_speedup=_ratio(row, "estimated_speedup"),
         measured_speedup=measured,
+        sources=_counts(row, "sources"),
     )
 
 
 def _read_normalized(row: Json) -> NormalizedCount:
-    return NormalizedCount(_text(row, "name"), _text(row, "op"), _number(row, "matched"))
+    return NormalizedCount(_text(row, "name"), _text(row, "op"), _number(row, "matched"), _counts(row, "sources"))
 
 
 def _read_fused(row: Json) -> FusedNode:
@@ -188,6 +198,10 @@ def _read_missed(row: Json) -> MissedNode:
         total=_number(row, "total"),
         place=_text(row, "place"),
         instead=_text(row, "instead"),
+        number=_text(row, "number"),
+        sentence=_text(row, "sentence"),
+        text=_text(row, "text"),
+        bound={str(name): str(node) for name, node in _table(row, "bound").items()},
     )
 
 
@@ -230,11 +244,15 @@ def _list(data: Json, key: str) -> Sequence[object]:
 
 
 def _counts(data: Json, key: str) -> dict[str, int]:
+    counts = _table(data, key)
+    return {name: _number(counts, name) for name in counts}
+
+
+def _table(data: Json, key: str) -> dict[str, object]:
     value = _entry(data, key)
     if not isinstance(value, dict):
-        raise ValueError(f"{key!r} is no table of counts")
-    counts = cast("dict[str, object]", value)
-    return {name: _number(counts, name) for name in counts}
+        raise ValueError(f"{key!r} is no table")
+    return cast("dict[str, object]", value)
 
 
 Row = TypeVar("Row")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
+from autofusion.report.wording import count
 
 SHOWN_MISSES = 8
 SHOWN_NODES = 1
@@ -14,13 +15,15 @@ SHOWN_NODES = 1
 def render_text(report: FusionReport) -> str:
     """The whole report, with a final line break.
 
-    The pattern blocks and the three totals come first; host steps and near misses follow only where
-    there are any.
+    The pattern blocks, the normal forms where there are any, and the three totals come first; host steps and near
+    misses follow only where there are any.
     """
     lines = ["Graph Fusion Report:", "======================"]
     for row in report.patterns:
         if row.matched:
             lines += [*_pattern_lines(row, report), ""]
+    if report.normalized:
+        lines += [f"Normalized: {_normal_forms(report)}", ""]
     lines += [
         f"Total operators before fusion: {report.operators_before}",
         f"Total operators after fusion: {report.operators_after}",
@@ -37,10 +40,12 @@ def summarize(report: FusionReport) -> str:
     """The report in one line, without a line break."""
     applied = sum(row.matched for row in report.patterns)
     parts = [
-        f"fused {applied} times by {sum(row.matched > 0 for row in report.patterns)} patterns",
+        f"fused {count(applied, 'time')} by {count(sum(row.matched > 0 for row in report.patterns), 'pattern')}",
         f"operators {report.operators_before} -> {report.operators_after}",
         f"estimated speedup {report.estimated_speedup:.2f}x",
     ]
+    if report.normalized:
+        parts.insert(1, f"normalized {count(sum(row.matched for row in report.normalized), 'time')}")
     if report.host:
         parts.append(f"host steps {report.host_steps}")
     if report.misses:
@@ -87,7 +92,15 @@ def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:
         if first.help:
             yield f"    help: {first.help}"
     if len(ordered) < len(misses):
-        yield "  Every one with its reason: autofusion report ARTIFACT --format json"
+        yield "  Every one with its reason: autofusion report ARTIFACT --why"
+
+
+def _normal_forms(report: FusionReport) -> str:
+    """`SiLU 3, HardSwish 2`: the most frequent ones first."""
+    counts: Counter[str] = Counter()
+    for row in report.normalized:
+        counts[row.name] += row.matched
+    return ", ".join(f"{name} {matched}" for name, matched in counts.most_common())
 
 
 def _some(names: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,22 +13,32 @@ from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.options import CompileOptions
 from autofusion.report.baseline import compare_reports
 from autofusion.report.records import FusionReport
-from autofusion.services.reports import read_report
+from autofusion.report.wording import count
+from autofusion.services.reports import REPORT_SUFFIX, read_report
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What is demanded; `minimums` counts fusions by the display or operator name of their pattern."""
+    """What is demanded; `minimums` counts fusions by the display name, the operator or the own name of their pattern.
+
+    `acceptance` says how a change against the baseline is accepted.
+    """
 
     baseline: FusionReport | None = None
+    acceptance: str = ""
     minimums: Mapping[str, int] = field(default_factory=dict[str, int])
     max_operators: int | None = None
     max_host_steps: int | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing is demanded."""
+        return self.baseline is None and not self.minimums and self.max_operators is self.max_host_steps is None
+
 
 def obtain_report(source: Path, options: CompileOptions | None = None) -> FusionReport:
     """The report inside an artifact, or of a model, which is compiled for it."""
-    return read_report(source) if source.suffix == SUFFIX else compile_model(source, options).report
+    return read_report(source) if source.suffix in (SUFFIX, REPORT_SUFFIX) else compile_model(source, options).report
 
 
 def check_report(report: FusionReport, demands: Demands) -> tuple[Diagnostic, ...]:
@@ -45,9 +55,9 @@ def _check_minimums(report: FusionReport, minimums: Mapping[str, int]) -> Iterat
         found = _count(report, name)
         if found >= minimum:
             continue
-        message = f"{name} matched {found} times, at least {minimum} are demanded"
-        misses = [miss for miss in report.misses if miss.pattern == name][:_SHOWN]
-        notes = tuple(f"not fused at {miss.node}: {miss.message} [{miss.code}]" for miss in misses)
+        message = f"{name} matched {count(found, 'time')}, at least {minimum} are demanded"
+        misses = [miss for miss in report.misses if miss.pattern == name]
+        notes = _some([f"not fused at {miss.node}: {miss.message} [{miss.code}]" for miss in misses])
         yield Diagnostic("AF611", message, notes=notes, help="" if found else _suggest(report, name))
 
 
@@ -57,10 +67,8 @@ def _check_limits(report: FusionReport, demands: Demands) -> Iterator[Diagnostic
         yield Diagnostic("AF612", message)
     if demands.max_host_steps is not None and report.host_steps > demands.max_host_steps:
         message = f"{report.host_steps} steps run on the host, at most {demands.max_host_steps} are allowed"
-        shown = tuple(
-            f"{step.node}: {step.op}" + (f", {step.reason}" if step.reason else "") for step in report.host[:_SHOWN]
-        )
-        yield Diagnostic("AF613", message, notes=shown)
+        steps = [f"{step.node}: {step.op}" + (f", {step.reason}" if step.reason else "") for step in report.host]
+        yield Diagnostic("AF613", message, notes=_some(steps))
 
 
 def _check_baseline(report: FusionReport, demands: Demands) -> Iterator[Diagnostic]:
@@ -68,20 +76,28 @@ def _check_baseline(report: FusionReport, demands: Demands) -> Iterator[Diagnost
         return
     for change in compare_reports(demands.baseline, report):
         severity = Severity.ERROR if change.worse else Severity.NOTE
-        rest = len(change.details) - _SHOWN
-        notes = change.details[:_SHOWN] + ((f"{rest} more",) if rest > 0 else ())
-        yield Diagnostic("AF614", change.line, notes=notes, severity=severity)
+        advice = demands.acceptance if change.worse else ""
+        yield Diagnostic("AF614", change.line, help=advice, notes=_some(change.details), severity=severity)
 
 
 _SHOWN = 5
 
 
+def _some(notes: Sequence[str]) -> tuple[str, ...]:
+    """The first of the notes, and how many more there are."""
+    rest = len(notes) - _SHOWN
+    return (*notes[:_SHOWN], *((f"and {rest} more",) if rest > 0 else ()))
+
+
 def _count(report: FusionReport, name: str) -> int:
+    """How often `name` was applied: a display name, an operator, or the own name of a pattern."""
     fused = sum(row.matched for row in report.patterns if name in (row.name, row.fused_op))
-    return fused + sum(row.matched for row in report.normalized if name in (row.name, row.op))
+    normalized = sum(row.matched for row in report.normalized if name in (row.name, row.op))
+    return fused + normalized or sum(row.sources.get(name, 0) for row in (*report.patterns, *report.normalized))
 
 
 def _suggest(report: FusionReport, name: str) -> str:
-    names = {row.name for row in report.patterns} | {row.name for row in report.normalized}
+    rows = (*report.patterns, *report.normalized)
+    names = {row.name for row in rows} | {source for row in rows for source in row.sources}
     close = difflib.get_close_matches(name, sorted(names - {name}), n=1)
     return f"the report has {close[0]}" if close else ""

@@ -10,17 +10,24 @@ import click
 from autofusion.cli.compile_options import compile_options, read_options
 from autofusion.cli.environment import wants_report
 from autofusion.cli.errors import Command
-from autofusion.cli.options import format_option
-from autofusion.cli.output import show_data
+from autofusion.cli.options import format_option, why_option
+from autofusion.cli.output import show_data, show_misses
 
 
 @click.command(cls=Command, name="compile")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Where the artifact goes.")
 @compile_options
+@why_option
 @format_option
 @click.pass_context
-def command(ctx: click.Context, model: Path, output: Path, format: str) -> None:  # noqa: A002 - the option is called so
+def command(
+    ctx: click.Context,
+    model: Path,
+    output: Path,
+    why: bool,
+    format: str,  # noqa: A002 - the option is called so
+) -> None:
     """Compile a model to an artifact.
 
     The fusion reports are written beside it.
@@ -34,6 +41,8 @@ def command(ctx: click.Context, model: Path, output: Path, format: str) -> None:
         data = {"artifact": str(artifact), "report": compilation.report.to_dict()}
         show_data(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         return
+    if why:
+        show_misses(compilation.report)
     if wants_report():
         show_data(render_text(compilation.report))
     show_data(f"{artifact}: {summarize(compilation.report)}\n")

@@ -1,4 +1,4 @@
-"""`autofusion report`: show the fusion report that an artifact carries."""
+"""`autofusion report`: show the fusion report that an artifact carries, or each near miss of it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from pathlib import Path
 import click
 
 from autofusion.cli.errors import Command
-from autofusion.cli.options import format_option
-from autofusion.cli.output import show_data
+from autofusion.cli.options import format_option, why_option
+from autofusion.cli.output import show_data, show_misses
 
 
 @click.command(cls=Command, name="report")
-@click.argument("artifact", type=click.Path(path_type=Path))
+@click.argument("source", metavar="ARTIFACT|REPORT", type=click.Path(path_type=Path))
+@why_option
 @format_option
-def command(artifact: Path, format: str) -> None:  # noqa: A002 - the option is called so
-    """Show what was fused, what not, and why."""
+def command(source: Path, why: bool, format: str) -> None:  # noqa: A002 - the option is called so
+    """Show what was fused, what not, and why.
+
+    The report is the one inside an artifact, or a .fusion.json file.
+    """
     from autofusion.report.json import render_json
     from autofusion.report.text import render_text
     from autofusion.services.reports import read_report
 
-    report = read_report(artifact)
-    show_data(render_json(report) if format == "json" else render_text(report))
+    report = read_report(source)
+    if why:
+        show_misses(report, as_json=format == "json")
+    else:
+        show_data(render_json(report) if format == "json" else render_text(report))
