@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -231,6 +232,14 @@ CASES: list[tuple[Callable[[], onnx.ModelProto], str]] = [
         "AF120: output 's' is a sequence, but only tensors are supported",
     ),
     (lambda: model([node("Relu", "x", "y")], [tensor("x", [2, -3])], [Y]), "AF121: input 'x' has extent -3 at axis 1"),
+    (
+        lambda: model([node("Relu", "x", "y")], [tensor("x", [1] * 65)], [Y]),
+        "AF121: input 'x' has 65 axes; at most 64 are supported",
+    ),
+    (
+        lambda: model([node("Unsqueeze", "x a", "y", "u")], [X], [Y], {"a": np.arange(63)}),
+        "AF155: Unsqueeze node 'u': result 'y' has 65 axes",
+    ),
     (
         lambda: model([node("Relu", "x", "y")], [X], [tensor("y", [2, 7])]),
         "AF122: the graph computes output 'y' float [2, 3], but it is declared with shape [2, 7]",

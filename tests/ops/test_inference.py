@@ -309,6 +309,20 @@ def test_impossible_shape_operands(op: str, target: list[int], message: str):
     assert message in caught.value.diagnostic.message
 
 
+def test_extents_past_all_reason_are_not_followed():
+    sketch = Sketch(x="n 4", y="a b c")
+    grown = squared = "x"
+    shape = sketch.add("Shape", "y")
+    for _ in range(1200):
+        grown = sketch.add("Concat", grown, grown, axis=0)
+        shape = sketch.add("Mul", shape, shape)
+    assert sketch.shape(grown) == "?"
+    assert sketch.scope.value(shape).content is None
+    for _ in range(8):
+        squared = sketch.add("Concat", squared, squared, axis=0)
+    assert sketch.shape(squared) == "256*n 4"
+
+
 def test_element_types_must_agree():
     sketch = Sketch(x="2 3")
     sketch.input("n", "2 3", DType.INT64)

@@ -15,6 +15,7 @@ from autofusion.frontend.faults import BAD_EXTENT, BOUND_EXTENT, UNKNOWN_INPUT, 
 from autofusion.ir import Dim, Shape, parse_dim, symbol, symbols
 from autofusion.ir.dims import Expr, substitute
 from autofusion.ir.scope import Names
+from autofusion.ops.inference import MAX_RANK
 
 _UNNAMED = frozenset({"", "?", "*", "None", "none", "-1"})
 _MAX_EXPRESSION = 80
@@ -90,6 +91,8 @@ class Dimensions:
         return symbol(self._names.fresh(_make_identifier(text)))
 
     def _read_extents(self, name: str, proto: TensorShapeProto) -> Iterator[Dim]:
+        if len(proto.dim) > MAX_RANK:
+            raise fault(BAD_EXTENT, f"input {name!r} has {len(proto.dim)} axes; at most {MAX_RANK} are supported")
         for axis, extent in enumerate(proto.dim):
             if extent.HasField("dim_value") and extent.dim_value >= 0:
                 yield extent.dim_value

@@ -172,6 +172,17 @@ def symbols(dim: Dim) -> frozenset[str]:
     return frozenset(names)
 
 
+def weigh(dim: Dim) -> int:
+    """How much there is to `dim`: its factors and terms, those of atoms included, and the bytes of its numbers."""
+    if isinstance(dim, int):
+        return 1 + dim.bit_length() // 8
+    total = 0
+    for monomial, factor in dim.terms:
+        total += 1 + factor.bit_length() // 8
+        total += sum(1 if isinstance(atom, str) else weigh(atom.left) + weigh(atom.right) for atom in monomial)
+    return total
+
+
 def substitute(dim: Dim, known: Mapping[str, Dim]) -> Dim:
     """`dim` with symbols replaced; symbols that `known` lacks stay."""
     if isinstance(dim, int):

@@ -40,6 +40,9 @@ _TRANSCENDENTAL = frozenset(
     | {"Mish", "Swish", "Sin", "Cos", "Pow"}
 )
 
+# Extents of a broken model give numbers that no float holds.
+_ENDLESS = 1e18
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -72,7 +75,7 @@ class CostModel:
         traffic = sum(self._bytes(name) for name in (*node.operands, *node.results))
         if node.body is None and node.op in VIEWS:
             traffic = 0
-        return Cost(sum(self._flops(part) for part in parts), traffic)
+        return Cost(min(sum(self._flops(part) for part in parts), _ENDLESS), min(traffic, _ENDLESS))
 
     def fused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` as they are."""
