@@ -22,7 +22,7 @@ from autofusion.lowering import Lowered, lower
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.passes import cast_outputs, run_passes
 from autofusion.patternlang import find_builtin_patterns, load_patterns
-from autofusion.plan.serial import dump_plan
+from autofusion.plan.text import render_plan
 from autofusion.report.cann import render_cann
 from autofusion.report.json import render_json
 from autofusion.report.records import FusionReport
@@ -71,7 +71,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     show("fusion", dump_graph(graph) if dump else "")
 
     lowered = lower(graph, backend=options.backend)
-    show("plan", dump_plan(lowered.plan) if dump else "")
+    show("plan", render_plan(lowered.plan) if dump else "")
 
     report = build_report(model, before, graph, result, lowered)
     return Compilation(model, graph, lowered, report, options)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autofusion.artifact import read_artifact
 from cli.models import save_block, save_odd, save_sum, save_words
 from cli.transcript import transcribe
 from conftest import CheckGolden
@@ -95,6 +96,9 @@ def masked(text: str) -> str:
         ("check_own_name", ["check", "block.om", "--min", "conv_bn_act=2"], {}),
         ("check_write", ["check", "block.om", "--write-baseline", "written.json"], {}),
         ("check_no_baseline", ["check", "block.om", "--baseline", "junk.onnx"], {}),
+        ("dump_plan", ["dump", "block.onnx", "--after", "plan"], {}),
+        ("dump_artifact", ["dump", "sum.om"], {}),
+        ("dump_json_stage", ["dump", "block.onnx", "--after", "fusion", "--format", "json"], {}),
         ("dump_unknown_stage", ["dump", "block.onnx", "--after", "lunch"], {}),
         ("dump_artifact_stage", ["dump", "block.om", "--after", "fusion"], {}),
         ("atc", ["atc", "--model=block.onnx", "--framework=5", "--output=by_atc"], {}),
@@ -214,7 +218,13 @@ def test_the_reference_backend_gives_the_same(folder: Path) -> None:
 def test_dumps_each_stage(stage: str) -> None:
     text = transcribe("dump", "block.onnx", "--after", stage)
     assert text.startswith(f"$ autofusion dump block.onnx --after {stage}\nexit 0\n--- stdout\n")
-    assert ("ConvBNReluFusionOp" in text) == (stage in ("fusion", "plan"))
+    assert ("ConvBNReluFusionOp" in text) == (stage == "fusion")
+
+
+def test_dumps_the_plan_as_the_artifact_has_it(folder: Path) -> None:
+    held = bytes(read_artifact(folder / "block.om").entries["plan.json"]).decode()
+    for words in (("block.onnx", "--after", "plan"), ("block.om",)):
+        assert transcribe("dump", *words, "--format", "json").partition("stdout\n")[2].strip() == held.strip()
 
 
 def test_json_of_an_artifact(folder: Path, check_golden: CheckGolden) -> None:

@@ -10,6 +10,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.options import CompileOptions
 from autofusion.plan.serial import dump_plan
+from autofusion.plan.text import render_plan
 
 
 class _ReachedError(Exception):
@@ -20,20 +21,32 @@ class _ReachedError(Exception):
         self.text = text
 
 
-def dump_stage(source: Path, stage: str | None = None, options: CompileOptions | None = None) -> str:
+def dump_stage(
+    source: Path, stage: str | None = None, options: CompileOptions | None = None, *, as_json: bool = False
+) -> str:
     """The result of `stage` for a model, by default fusion, or the plan of an artifact.
 
-    Raises UsageError AF215 for a stage that the source does not have, and what compiling raises.
+    With `as_json` the plan as an artifact holds it.  Raises UsageError AF215 for a stage that the source does not
+    have, or that has no JSON form, and what compiling raises.
     """
     if source.suffix == SUFFIX:
         if stage not in (None, "plan"):
             message = f"an artifact holds its plan only, not what there was after {stage}"
             raise UsageError(Diagnostic("AF215", message, help="dump the model that it was compiled from"))
-        return dump_plan(read_artifact(source, verify_weights=False).plan)
+        plan = read_artifact(source, verify_weights=False).plan
+        return dump_plan(plan) if as_json else render_plan(plan)
     wanted = stage or "fusion"
     if wanted not in STAGES:
         raise UsageError(Diagnostic("AF215", f"there is no stage {wanted!r}", help=f"stages: {', '.join(STAGES)}"))
+    if not as_json:
+        return _dump_text(source, wanted, options)
+    if wanted != "plan":
+        remedy = "pass --after plan, or write the graph as JSON with atc --mode=1"
+        raise UsageError(Diagnostic("AF215", f"stage {wanted!r} has no JSON form", help=remedy))
+    return dump_plan(compile_model(source, options).lowered.plan)
 
+
+def _dump_text(source: Path, wanted: str, options: CompileOptions | None) -> str:
     def stop(name: str, text: str) -> None:
         if name == wanted:
             raise _ReachedError(text)
