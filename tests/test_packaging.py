@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from autofusion.errors import PACKAGES
 from autofusion.version import VERSION
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,38 @@ def test_declares_what_it_imports() -> None:
     declared = {re.split(r"[<>=!~ ]", requirement)[0].lower() for requirement in PROJECT["dependencies"]}
     imported = {DISTRIBUTIONS.get(name, name) for name in imported_packages() - OPTIONAL}
     assert declared == imported
+
+
+def test_names_every_dependency_where_one_is_missing() -> None:
+    assert {*PACKAGES.values(), "numpy"} == {re.split(r"[<>=!~ ]", text)[0] for text in PROJECT["dependencies"]}
+
+
+def fail_without(package: str, code: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    """Run `code` as if `package` were not installed."""
+    code = f"import sys\nsys.modules[{package!r}] = None\n{code}"
+    return subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", ["autofusion.cli.main", "autofusion.cli.atc"])
+def test_the_commands_say_what_to_install(command: str, tmp_path: Path) -> None:
+    done = fail_without("click", f"from {command} import main\nmain()", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error[AF519]: package click is not installed")
+    assert "pip install click" in done.stderr
+
+
+def test_a_command_that_compiles_says_what_to_install(tmp_path: Path) -> None:
+    code = "sys.argv = ['autofusion', 'compile', 'a.onnx', '-o', 'b']\nfrom autofusion.cli.main import main\nmain()"
+    done = fail_without("onnx", code, tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error[AF519]: package onnx is not installed")
+
+
+@pytest.mark.parametrize("package", ["onnx", "networkx"])
+def test_compiling_in_python_says_what_to_install(package: str, tmp_path: Path) -> None:
+    code = "import autofusion\ntry:\n    autofusion.compile('a.onnx', 'b')\n"
+    code += "except autofusion.AutofusionError as error:\n    print(error.diagnostic.code, error.diagnostic.message)"
+    assert f"AF519 package {package} is not installed" in fail_without(package, code, tmp_path).stdout
 
 
 @pytest.fixture(scope="module")

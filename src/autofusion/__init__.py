@@ -15,6 +15,7 @@ from autofusion.version import VERSION as __version__
 if TYPE_CHECKING:
     from autofusion.artifact import Artifact, TensorInfo, read_artifact
     from autofusion.errors import AutofusionError
+    from autofusion.fusion import Controls
     from autofusion.options import CompileOptions
     from autofusion.runtime import Session, load
 
@@ -22,6 +23,7 @@ __all__ = [
     "Artifact",
     "AutofusionError",
     "CompileOptions",
+    "Controls",
     "Session",
     "TensorInfo",
     "__version__",
@@ -34,6 +36,7 @@ _HOMES: Mapping[str, str] = {
     "Artifact": "autofusion.artifact",
     "AutofusionError": "autofusion.errors",
     "CompileOptions": "autofusion.options",
+    "Controls": "autofusion.fusion",
     "Session": "autofusion.runtime",
     "TensorInfo": "autofusion.artifact",
     "load": "autofusion.runtime",
@@ -49,10 +52,14 @@ def compile(model: str | Path, output: str | Path, options: CompileOptions | Non
     Raises:
         ModelError, UsageError, PatternError: The model, the options or a pattern file is wrong.
         ArtifactError: A file cannot be written; then none is.
+        UsageError: AF519 where packages are missing that compiling needs, unlike running.
     """
     from autofusion.artifact import read_artifact
-    from autofusion.compiler import compile_model, save_compilation
 
+    try:
+        from autofusion.compiler import compile_model, save_compilation
+    except ModuleNotFoundError as error:
+        raise _refuse_missing(error) from error
     return read_artifact(save_compilation(compile_model(Path(model), options), Path(output)))
 
 
@@ -60,4 +67,14 @@ def __getattr__(name: str) -> object:
     """Import a public name where it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'autofusion' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    try:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        raise _refuse_missing(error) from error
+
+
+def _refuse_missing(error: ModuleNotFoundError) -> Exception:
+    from autofusion.errors import UsageError, explain_missing
+
+    found = explain_missing(error)
+    return error if found is None else UsageError(found)

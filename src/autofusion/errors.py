@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autofusion.diagnostics import Diagnostic
 
 
@@ -49,3 +51,24 @@ class InternalError(AutofusionError):
     """Our own fault."""
 
     exit_code = 70
+
+
+PACKAGES: Mapping[str, str] = {
+    "click": "click",
+    "google": "protobuf",
+    "ml_dtypes": "ml_dtypes",
+    "networkx": "networkx",
+    "onnx": "onnx",
+}
+"""The packages that compiling and the commands need beside numpy, by what is imported."""
+
+
+def explain_missing(error: ModuleNotFoundError) -> Diagnostic | None:
+    """What to say where one of `PACKAGES` is not installed, AF519; None for any other module."""
+    package = PACKAGES.get((error.name or "").partition(".")[0])
+    if package is None:
+        return None
+    message = (
+        f"package {package} is not installed: running artifacts needs numpy alone, but compiling and commands more"
+    )
+    return Diagnostic("AF519", message, help=f"pip install {' '.join(PACKAGES.values())}")

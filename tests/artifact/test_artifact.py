@@ -37,6 +37,14 @@ def test_contents_read_back_equal(artifact: Path, contents: Contents) -> None:
     ]
 
 
+def test_an_artifact_shows_what_it_is(artifact: Path) -> None:
+    text = repr(read_artifact(artifact))
+    assert text.startswith(
+        f"Artifact({artifact.name!r}, reference, x float32[batch, 3] -> y float32[batch*3], k float32[3]"
+    )
+    assert text.endswith(" steps)")
+
+
 def test_weights_are_mapped_aligned_and_read_only(artifact: Path) -> None:
     weights = read_artifact(artifact).weights
     assert weights.ctypes.data % 4096 == 0

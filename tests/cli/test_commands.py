@@ -17,6 +17,20 @@ from conftest import CheckGolden
 ALONE = ("--whitelist", "ConvBNReluFusionOp")
 
 
+PATTERN = """schema  = 1
+name    = "exp_neg"
+summary = "s"
+display = "Exp+Neg"
+op      = "ExpNegFusionOp"
+kernel  = "chain"
+[[form]]
+match = '''
+a = Exp(x)
+b = Neg(a)
+'''
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Models and artifacts that the tests read."""
@@ -260,6 +274,24 @@ def test_chosen_outputs_are_computed_converted_and_verified() -> None:
     assert "exit 0" in transcribe("verify", "block.onnx", "chosen.om", "--seeds", "0")
     command = '--out_nodes="bn0:0;relu1_out" --output_type="bn0:0:FP16"\n'
     assert command in transcribe("atc", "--mode=6", "--om=chosen.om")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["--level", "1"], "--level 1"),
+        (["--whitelist", "Conv+BN,Conv+BN+ReLU"], "--whitelist Conv+BN --whitelist Conv+BN+ReLU"),
+        (["--no-fusion-op", "Conv", "--disable", "Conv+BN"], "--no-fusion-op Conv --disable Conv+BN"),
+        (["--dim", "batch=2", "--auto-fusion", "off"], "--dim batch=2 --auto-fusion off"),
+        (["--backend", "reference", "--patterns", "mine"], "--backend reference --patterns mine"),
+    ],
+)
+def test_an_artifact_shows_the_controls_that_were_given(folder: Path, given: list[str], shown: str) -> None:
+    (folder / "mine").mkdir(exist_ok=True)
+    (folder / "mine" / "exp_neg.toml").write_text(PATTERN, encoding="utf-8")
+    assert "exit 0" in transcribe("compile", "block.onnx", "-o", "controlled", *given)
+    text = transcribe("atc", "--mode=6", "--om=controlled.om")
+    assert f"Original Atc command line: autofusion compile block.onnx {shown}\n" in text
 
 
 def test_a_fixed_shape_reaches_the_artifact() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from autofusion.artifact.manifest import (
     REPORT,
     WEIGHTS,
     Manifest,
+    TensorInfo,
     UnknownFormatError,
     describe_tensors,
     parse_manifest,
@@ -34,7 +35,7 @@ from autofusion.plan import Plan
 from autofusion.plan.serial import parse_plan
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Artifact:
     """A checked artifact.
 
@@ -48,6 +49,12 @@ class Artifact:
     weights: np.ndarray
     entries: Mapping[str, memoryview]
 
+    def __repr__(self) -> str:
+        """Name, backend, inputs and outputs, and the number of steps."""
+        manifest = self.manifest
+        flow = f"{_list(manifest.inputs)} -> {_list(manifest.outputs)}"
+        return f"Artifact({self.path.name!r}, {manifest.backend}, {flow}, {len(self.plan.steps)} steps)"
+
     @property
     def graph(self) -> bytes:
         """The fused graph as a serialised ONNX model without weights."""
@@ -57,6 +64,12 @@ class Artifact:
     def report(self) -> str:
         """The fusion report as JSON text."""
         return str(self.entries[REPORT], "utf-8")
+
+
+def _list(tensors: Iterable[TensorInfo]) -> str:
+    return ", ".join(
+        f"{info.name} {info.dtype}{'' if info.shape is None else list(info.shape)}".replace("'", "") for info in tensors
+    )
 
 
 class _DamagedError(ValueError):

@@ -12,7 +12,7 @@ import click
 from autofusion.cli.output import show_diagnostic
 from autofusion.diagnostics import Diagnostic
 from autofusion.diagnostics.codes import with_remedy
-from autofusion.errors import AutofusionError
+from autofusion.errors import AutofusionError, explain_missing
 from autofusion.version import VERSION
 
 EXIT_NO = 1
@@ -74,6 +74,8 @@ def explain_error(error: BaseException) -> tuple[Diagnostic, int]:
     match error:
         case AutofusionError():
             return with_remedy(error.diagnostic), error.exit_code
+        case ModuleNotFoundError() if (missing := explain_missing(error)) is not None:
+            return missing, EXIT_USAGE
         case OSError() if error.errno in _FULL_OR_FORBIDDEN:
             name = error.filename or "a file"
             message = f"cannot write {name}: {(error.strerror or 'the system refuses').lower()}"

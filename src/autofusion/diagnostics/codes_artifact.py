@@ -44,7 +44,12 @@ ARTIFACT_CODES = (
         "A buffer depends on an extent that no input's shape tells.",
         "Give that extent a number when the model is compiled.",
     ),
-    Code("AF519", "host packages", "Host steps need packages that are not installed.", "Install the onnx package."),
+    Code(
+        "AF519",
+        "missing packages",
+        "Compiling, the commands or host steps need packages that are not installed; loading and running does not.",
+        "Install the packages that the message names.",
+    ),
     Code("AF520", "step failed", "A step that runs in Python failed, or gave another result than planned.", _AGAIN),
     Code("AF521", "platform", "There are no native kernels for this platform.", "Compile with --backend=reference."),
     Code("AF522", "no kernel library", "The kernel library was not built.", "Install the package again."),

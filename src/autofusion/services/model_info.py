@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from autofusion.artifact import Manifest, read_artifact
@@ -46,9 +48,17 @@ def _arena_bytes(plan: Plan) -> int:
 
 
 def _command_line(manifest: Manifest) -> str:
-    """A command that makes the same artifact; folders are not stored, so files are named without theirs."""
-    words = ["atc", f"--model={manifest.source_name}", "--framework=5", "--soc_version=cpu"]
+    """A command that makes the same artifact; folders are not stored, so files are named without theirs.
+
+    What `atc` has no options for stands in the options of `autofusion compile`.
+    """
     options = CompileOptions.from_settings(manifest.options)
+    own = [*_own_options(options), *(f"--patterns {shlex.quote(name)}" for name in _pattern_folders(manifest))]
+    if own:
+        words = ["autofusion compile", manifest.source_name, *own]
+        words += [f"--disable {shlex.quote(name)}" for name in options.controls.disabled]
+    else:
+        words = ["atc", f"--model={manifest.source_name}", "--framework=5", "--soc_version=cpu"]
     if options.shapes:
         shapes = ";".join(f"{name}:{','.join(map(str, shape))}" for name, shape in options.shapes.items())
         words.append(f'--input_shape="{shapes}"')
@@ -58,9 +68,29 @@ def _command_line(manifest: Manifest) -> str:
         names = {text: name for name, text in OUTPUT_TYPES.items()}
         types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
         words.append(f'--output_type="{types}"')
-    if options.controls.disabled:
+    if options.controls.disabled and not own:
         switches = ";".join(f"{name}:off" for name in options.controls.disabled)
         words.append(f'--optimization_switch="{switches}"')
     if not options.controls.auto_fusion:
-        words.append("--oo_level=O1")
+        words.append("--auto-fusion off" if own else "--oo_level=O1")
     return " ".join(words)
+
+
+def _own_options(options: CompileOptions) -> Iterator[str]:
+    """The options of `autofusion compile` that `atc` has no counterpart of, where they differ from what is usual."""
+    usual, controls = CompileOptions(), options.controls
+    if options.backend != usual.backend:
+        yield f"--backend {options.backend}"
+    if controls.level != usual.controls.level:
+        yield f"--level {controls.level}"
+    for name in controls.whitelist or ():
+        yield f"--whitelist {shlex.quote(name)}"
+    for name in controls.no_fusion_ops:
+        yield f"--no-fusion-op {shlex.quote(name)}"
+    for name, extent in options.dims.items():
+        yield f"--dim {name}={extent}"
+
+
+def _pattern_folders(manifest: Manifest) -> list[str]:
+    folders = manifest.options.get("patterns")
+    return [str(folder) for folder in folders] if isinstance(folders, list) else []
