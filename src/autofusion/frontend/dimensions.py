@@ -19,7 +19,9 @@ from autofusion.ops.inference import MAX_RANK
 
 _UNNAMED = frozenset({"", "?", "*", "None", "none", "-1"})
 _MAX_EXPRESSION = 80
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Texts of extents are parts of a plan, where long ones have no place.
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_MAX_STEM = 40
 
 
 class Dimensions:
@@ -158,7 +160,7 @@ def _is_symbol(text: str) -> bool:
 
 
 def _make_identifier(text: str) -> str:
-    stem = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "dim"
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", text[:_MAX_STEM]).strip("_") or "dim"
     return stem if _is_symbol(stem) else f"dim_{stem}"
 
 
