@@ -43,6 +43,17 @@ def test_one_percent_on_one_channel_fails(shape: tuple[int, ...], axis: int, cha
     assert result.error > 5 * result.allowed
 
 
+@pytest.mark.parametrize("axis", [1, 2])
+def test_of_rank_three_both_axes_may_have_the_channels(axis: int) -> None:
+    exact, _ = tensors((1, 84, 100))
+    exact[0, :4] *= 300.0
+    exact[0, :, :4] *= 300.0
+    oracle = exact.astype(np.float32)
+    ours = oracle.copy()
+    np.moveaxis(ours, axis, 0)[7] *= np.float32(1.01)
+    assert not compare_tensor("y", ours, oracle, exact, CASE).ok
+
+
 def test_small_channel_is_judged_by_its_own_scale() -> None:
     exact, oracle = tensors((2, 8, 13, 11))
     exact[:, 3] *= 1e-4

@@ -40,9 +40,10 @@ def compare_tensor(name: str, ours: np.ndarray, oracle: np.ndarray, exact: np.nd
     """Judge `ours`, the result under test.
 
     `oracle` is the unfused model's result in its own precision, `exact` the same in float64.
-    Floats: for the whole and for every slice along axis 1 (rank 4 and more) or the last, maximum and RMS error against
-    `exact` stay within max(floor of the type * scale of the slice, MARGIN * error of the oracle), or, where that
-    error tells little, within a share of the scale that other errors of the oracle show to be rounding.
+    Floats: for the whole and for every slice along the axis of the channels (axis 1 from rank 3 up, the last up to
+    rank 3), maximum and RMS error against `exact` stay within max(floor of the type * scale of the slice, MARGIN *
+    error of the oracle), or, where that error tells little, within a share of the scale that other errors of the
+    oracle show to be rounding.
     All other types, and the places of NaN and infinities, must be equal to the oracle's.
     """
     if ours.shape != oracle.shape:
@@ -77,9 +78,11 @@ def _compare_floats(
     error, own, size = (np.abs(array, out=array) for array in (wide, expected, exact))
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
-    worst = max(
-        whole, _strain_slices(_slices(error), _slices(own), _slices(size), floor), key=lambda strain: strain.value
-    )
+    strains = [
+        _strain_slices(_slices(error, axis), _slices(own, axis), _slices(size, axis), floor)
+        for axis in _channel_axes(ours.ndim)
+    ]
+    worst = max((whole, *strains), key=_strain_value)
     return Comparison(
         name,
         str(ours.dtype),
@@ -123,6 +126,10 @@ class _Strain:
         return cls(int(row), float(errors[place] / unit), float(limits[place] / unit), float(strain[place]))
 
 
+def _strain_value(strain: _Strain) -> float:
+    return strain.value
+
+
 @dataclass(frozen=True)
 class _Borrowed:
     """What slices of few elements take from the whole tensor."""
@@ -164,11 +171,15 @@ def _carriers(errors: np.ndarray) -> np.ndarray:
     return np.maximum(np.square(squares.sum(axis=1)) / np.maximum(fourths, np.finfo(np.float64).tiny), 1.0)
 
 
-def _slices(array: np.ndarray) -> np.ndarray:
+def _channel_axes(rank: int) -> tuple[int, ...]:
+    """Axes whose slices are judged: that of the channels, which in rank 3 may be the second or the last."""
+    return {0: (0,), 1: (0,), 2: (1,), 3: (1, 2)}.get(rank, (1,))
+
+
+def _slices(array: np.ndarray, axis: int) -> np.ndarray:
     """The array as [slice, element]; a scalar is one slice."""
     if array.ndim == 0:
         return array.reshape(1, 1)
-    axis = 1 if array.ndim >= 4 else array.ndim - 1
     return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
 
 
