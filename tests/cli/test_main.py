@@ -26,7 +26,9 @@ def test_help_lists_every_command(check_golden: CheckGolden) -> None:
 
 def test_an_unknown_command_is_a_usage_error() -> None:
     assert "exit 2\n" in transcribe("compil", "net.onnx")
-    assert "No such command 'compil'" in transcribe("compil", "net.onnx")
+    assert "No such command 'compil'. Did you mean 'compile'?" in transcribe("compil", "net.onnx")
+    assert transcribe("reprot", "net.om").count("Did you mean") == 1
+    assert "Did you mean" not in transcribe("qqq")
 
 
 def test_shows_the_version() -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from autofusion.report.tables import render_shape, render_table
 from autofusion.report.verification import Comparison, NodeComparison, VerifyReport
+from autofusion.report.wording import count
 
 
 def render_verification(report: VerifyReport) -> str:
     """Outputs, the nodes that went wrong, the culprit and the verdict, with a final line break.
 
-    `error` and `allowed` are relative to the slice's own scale, `max|a-b|` is the plain difference.
+    The relative numbers are those of the slice that came nearest to its limit.
     """
     lines = [f"backend {report.backend} against {report.oracle}", ""]
     lines += _lines([["output", *_COLUMNS], *([row.name, *_cells(row)] for row in report.outputs)])
+    if report.outputs:
+        lines.append(_LEGEND)
     wrong = [row for row in report.nodes if not row.ok]
     if wrong:
         lines += ["", *_lines([["node", "fusion", *_COLUMNS], *(_node_cells(row) for row in wrong)])]
@@ -30,6 +33,7 @@ def render_verification(report: VerifyReport) -> str:
     return "\n".join(lines) + "\n"
 
 
+_LEGEND = "(error and allowed: against float64, relative to the scale of the slice; max|a-b|: absolute)"
 _COLUMNS = ("dtype", "shape", "seed", "dims", "max|a-b|", "error", "allowed", "verdict")
 
 
@@ -57,4 +61,6 @@ def _verdict(report: VerifyReport) -> str:
     if wrong:
         return f"not verified: {len(wrong)} of {len(report.outputs)} comparisons of outputs went wrong"
     largest = max(row.max_difference for row in report.outputs)
-    return f"verified: {len(report.outputs)} comparisons of outputs, largest difference {largest:.2e}"
+    relative = max(row.error for row in report.outputs)
+    made = count(len(report.outputs), "comparison")
+    return f"verified: {made} of outputs, largest difference {largest:.2e}, largest relative error {relative:.2e}"
