@@ -243,3 +243,16 @@ def test_gemm_with_bias_and_normalization() -> None:
     net.op("Gemm", "x w b", "m", (3, 4))
     net.norm("m", "y")
     assert displays(run(net.output("y"))) == ["MatMul+BiasAdd+BN"]
+
+
+@pytest.mark.parametrize(("slope", "reason"), [((4,), None), ((1,), None), ((4, 1), "AXIS(-2, -1)")])
+def test_slopes(slope: tuple[int, ...], reason: str | None) -> None:
+    net = Net()
+    net.input("x", (4, 5))
+    net.const("w", (5, 4))
+    net.const("s", slope)
+    net.op("MatMul", "x w", "m", (4, 4))
+    net.op("PRelu", "m s", "y")
+    result = run(net.output("y"))
+    assert displays(result) == ([] if reason else ["MatMul+PRelu"])
+    assert reasons(result) == ({"M": reason} if reason else {})
