@@ -387,12 +387,10 @@ attrs  = { alpha = "e.alpha", scale = "k", low = "lo", inner = "e.op", version =
 """,
     )
     net = Net()
-    net.const("k", np.array(0.5, np.float32))
-    net.const("hi", np.array(6, np.float32))
-    net.op("Elu", net.input("x", PLAIN), "e")
-    net.op("Mul", "e k", "s")
-    net.op("Clip", "s _ hi", "y")
-    graph = net.output("y")
+    for name, number in (("k", 0.5), ("hi", 6)):
+        net.const(name, np.array(number, np.float32))
+    net.op("Mul", f"{net.op('Elu', net.input('x', PLAIN), 'e')} k", "s")
+    graph = net.output(net.op("Clip", "s _ hi", "y"))
     run(graph, pattern)
     (node,) = graph
     assert (node.op, node.display, node.inputs) == ("ScaledElu", "ScaledElu", ("x", "", "hi"))

@@ -86,10 +86,13 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     inputs = [_declare(name, array) for name, array in feeds.items()]
     outputs = [helper.make_empty_tensor_value_info(name) for name in node.results]
     graph = helper.make_graph([_write_node(node)], node.name or "node", inputs, outputs)
+    opset = _opset_of(node)
+    model = helper.make_model(graph, opset_imports=_make_imports(node.domain, opset))
     try:
-        evaluator = cast(_Evaluator, ReferenceEvaluator(helper.make_model(graph, opset_imports=_make_imports(node.domain, _opset_of(node)))))
+        evaluator = cast(_Evaluator, ReferenceEvaluator(model))
     except (NotImplementedError, RuntimeError) as error:
-        raise fault(NOT_EVALUABLE, node, f"has no implementation in version {_opset_of(node)} of domain {node.domain or 'ai.onnx'!r}") from error
+        reason = f"has no implementation in version {opset} of domain {node.domain or 'ai.onnx'!r}"
+        raise fault(NOT_EVALUABLE, node, reason) from error
     try:
         found = evaluator.run(None, feeds)
     except Exception as error:
