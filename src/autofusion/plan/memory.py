@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.records import Buffer, Plan
 
@@ -34,10 +36,6 @@ class Life:
     first: int
     last: int
 
-    def meets(self, other: Life) -> bool:
-        """True where some step needs both."""
-        return self.first <= other.last and other.first <= self.last
-
 
 def plan_memory(plan: Plan, shapes: Mapping[str, tuple[int, ...]], scratch: int = 0) -> Memory:
     """Places of the inner buffers that `shapes` gives extents for; strings have none.
@@ -47,13 +45,19 @@ def plan_memory(plan: Plan, shapes: Mapping[str, tuple[int, ...]], scratch: int 
     arguments give equal places: the largest buffer goes first, each into the tightest gap.
     """
     offsets: dict[str, int] = {}
-    placed: list[Life] = []
+    lives = sorted(find_lives(plan, shapes), key=lambda life: (-life.bytes, life.first, life.name))
+    # Start, end, first and last step of what has a place, by start: there may be ten thousands of them.
+    placed = np.zeros((4, len(lives)), np.int64)
     total = 0
-    for life in sorted(find_lives(plan, shapes), key=lambda life: (-life.bytes, life.first, life.name)):
-        neighbours = sorted((offsets[other.name], other.bytes) for other in placed if life.meets(other))
-        offsets[life.name] = _find_place(life.bytes, neighbours, total)
-        placed.append(life)
-        total = max(total, offsets[life.name] + life.bytes)
+    for count, life in enumerate(lives):
+        starts, ends, first, last = placed[:, :count]
+        meets = (first <= life.last) & (last >= life.first)
+        offset = _find_place(life.bytes, starts[meets], ends[meets], total)
+        offsets[life.name] = offset
+        total = max(total, offset + life.bytes)
+        index = int(np.searchsorted(starts, offset, side="right"))
+        placed[:, index + 1 : count + 1] = placed[:, index:count].copy()
+        placed[:, index] = offset, offset + life.bytes, life.first, life.last
     for name, buffer in plan.buffers.items():
         if buffer.alias in offsets:
             offsets[name] = offsets[buffer.alias]
@@ -82,18 +86,12 @@ def count_bytes(buffer: Buffer, shape: tuple[int, ...]) -> int:
     return _round_up(elements * storage_type(buffer.dtype).itemsize)
 
 
-def _find_place(size: int, neighbours: list[tuple[int, int]], total: int) -> int:
-    """The start of the smallest gap between `neighbours` (offset, bytes) that holds `size`, else behind the last."""
-    best: tuple[int, int] | None = None
-    end = 0
-    for offset, extent in [*neighbours, (total, 0)]:
-        gap = offset - end
-        if gap >= size and (best is None or gap < best[0]):
-            best = (gap, end)
-        end = max(end, offset + extent)
-    if best is not None:
-        return best[1]
-    return max((offset + extent for offset, extent in neighbours), default=0)
+def _find_place(size: int, starts: np.ndarray, ends: np.ndarray, total: int) -> int:
+    """The start of the smallest gap that holds `size` between places sorted by start, else behind the last one."""
+    begins = np.concatenate([[0], np.maximum.accumulate(ends)])
+    gaps = np.append(starts, total) - begins
+    fitting = np.flatnonzero(gaps >= size)
+    return int(begins[fitting[gaps[fitting].argmin()]] if fitting.size else begins[-1])
 
 
 def _round_up(size: int) -> int:
