@@ -34,9 +34,10 @@ class CommandGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             close = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1)
-            if close and "Did you mean" not in error.message:
-                error.message = f"{error.message.rstrip('.')}. Did you mean {close[0]!r}?"
-            raise
+            if not close or "Did you mean" in error.message:
+                raise
+            message = f"{error.message.rstrip('.')}. Did you mean {close[0]!r}?"
+            raise click.UsageError(message, error.ctx) from error
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
