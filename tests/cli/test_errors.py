@@ -107,9 +107,9 @@ def test_ends_quietly_when_nobody_reads_on() -> None:
 
 def test_atc_is_interrupted_cleanly(tmp_path: Path) -> None:
     script = (
-        "import signal, os\n"
+        "import signal\n"
         "from autofusion.cli import atc\n"
-        "atc.read_settings = lambda flags: os.kill(os.getpid(), signal.SIGINT)\n"
+        "atc.read_settings = lambda flags: signal.raise_signal(signal.SIGINT)\n"
         "raise SystemExit(atc.run_atc(['--model=a.onnx', '--output=a']))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
