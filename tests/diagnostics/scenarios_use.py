@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,10 @@ def disagreement(monkeypatch: pytest.MonkeyPatch) -> Outcome:
         def run(self, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
             return {"relu_out": feeds["x"] + 7}
 
-    def open_oracle(*arguments: Any) -> Wrong:
-        return Wrong()
+    def open_oracles(*arguments: Any) -> Iterator[Wrong]:
+        yield Wrong()
 
-    monkeypatch.setattr(verify, "open_oracle", open_oracle)
+    monkeypatch.setattr(verify, "open_oracles", open_oracles)
     return ["verify", "sum.onnx", "sum.om"]
 
 

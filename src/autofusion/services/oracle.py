@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,13 +25,17 @@ class Oracle:
     run: Run
 
 
-def open_oracle(model: Path, outputs: Sequence[str] = ()) -> Oracle:
-    """ONNX Runtime with all optimisation off where it is installed and can load `model`, else `onnx.reference`.
+def open_oracles(model: Path, outputs: Sequence[str] = ()) -> Iterator[Oracle]:
+    """ONNX Runtime with all optimisation off where it is installed and can load `model`, then `onnx.reference`.
 
-    `outputs` names the values that it computes instead of the model's outputs, as `frontend.read_model` takes them.
+    `outputs` names the values that they compute instead of the model's outputs, as `frontend.read_model` takes
+    them.  The second is opened where it is asked for: it is far slower.
     """
     cut = _cut_model(model, outputs) if outputs else None
-    return _open_onnxruntime(model, cut) or _open_reference(model, cut)
+    fast = _open_onnxruntime(model, cut)
+    if fast is not None:
+        yield fast
+    yield _open_reference(model, cut)
 
 
 def _cut_model(model: Path, outputs: Sequence[str]) -> ModelProto:

@@ -1,0 +1,26 @@
+"""Verification where the fast oracle cuts corners: the slower one takes over, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import autofusion
+from autofusion.services.verify import verify_artifact
+
+
+def test_a_sigmoid_far_below_zero(tmp_path: Path) -> None:
+    # ONNX Runtime's sigmoid ends at 1.5e-8, the function itself does not.
+    shift = numpy_helper.from_array(np.full((1, 8), -30, np.float32), "shift")
+    nodes = [helper.make_node("Add", ["x", "shift"], ["s"]), helper.make_node("Sigmoid", ["s"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8]) for name in ("x", "y")]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [shift])
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    autofusion.compile(path, tmp_path / "net.om")
+    verdict = verify_artifact(path, tmp_path / "net.om")
+    assert verdict.ok
+    assert verdict.oracle.startswith("onnx.reference ")
