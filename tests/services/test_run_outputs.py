@@ -44,6 +44,8 @@ def test_types_that_numpy_lacks_come_back_as_an_input(suffix: str, tmp_path: Pat
     [
         ("y.npy", ["y", "z"], "a .npy file holds one array, and the model has 2 outputs"),
         ("y.txt", ["y"], "outputs are saved as .npy or .npz"),
+        ("y", ["y", "a\0b"], "output 'a\\x00b' cannot be the name of an array in an archive"),
+        ("y.npz", ["z" * 65_532], f"output {'z' * 60!r} cannot be the name of an array in an archive"),
     ],
 )
 def test_files_that_cannot_take_the_outputs(name: str, outputs: list[str], reason: str) -> None:
@@ -51,6 +53,14 @@ def test_files_that_cannot_take_the_outputs(name: str, outputs: list[str], reaso
         check_output_file(Path(name), outputs)
     assert caught.value.diagnostic.code == "AF214"
     assert caught.value.diagnostic.message == f"value {name!r} of --output is invalid: {reason}"
+
+
+def test_the_longest_name_is_read_back(tmp_path: Path) -> None:
+    name = "z" * 65_531
+    check_output_file(tmp_path / "y.npz", [name])
+    save_outputs(tmp_path / "y.npz", {name: np.ones(2)})
+    with np.load(tmp_path / "y.npz") as archive:
+        assert archive.files == [name]
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

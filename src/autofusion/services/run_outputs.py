@@ -14,17 +14,28 @@ from autofusion.artifact.publish import publish_files
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 
+_LONGEST_NAME = 65_535 - len(".npy")
+_SHOWN = 60
+
 
 def check_output_file(path: Path, outputs: Sequence[str]) -> None:
-    """Raise UsageError AF214 unless `path` is `.npy` for the one output, `.npz`, or without suffix."""
+    """Raise UsageError AF214 unless `path` is `.npy` for the one output, or `.npz` or without suffix.
+
+    Members of an archive have no NUL in their names, nor more than 65,535 bytes.
+    """
+    unfit = [name for name in outputs if "\0" in name or len(name.encode()) > _LONGEST_NAME]
+    remedy = "name a .npz file, which takes any number of arrays"
     if path.suffix == ".npy" and len(outputs) != 1:
         reason = f"a .npy file holds one array, and the model has {len(outputs)} outputs"
     elif path.suffix not in ("", ".npy", ".npz"):
         reason = "outputs are saved as .npy or .npz"
+    elif path.suffix != ".npy" and unfit:
+        reason = f"output {unfit[0][:_SHOWN]!r} cannot be the name of an array in an archive"
+        remedy = "rename the output in the model, or name a .npy file where it is the only one"
     else:
         return
     message = f"value {str(path)!r} of --output is invalid: {reason}"
-    raise UsageError(Diagnostic("AF214", message, help="name a .npz file, which takes any number of arrays"))
+    raise UsageError(Diagnostic("AF214", message, help=remedy))
 
 
 def save_outputs(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
