@@ -9,7 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from autofusion.ir import Graph
 from autofusion.ir.verify import verify_graph
-from autofusion.passes import fold_constants, remove_dead
+from autofusion.passes import Allowance, fold_constants, remove_dead, run_passes
 from frontend.models import BOOL, INT64, assert_same, model, node, random, read, run_graph, run_runtime, tensor
 
 X, Y = tensor("x", [2, 3]), tensor("y", None)
@@ -19,7 +19,7 @@ FEEDS = {"x": random(1, 2, 3)}
 def fold(proto: onnx.ModelProto, folder: Path, budget: int = 4 << 20) -> Graph:
     """Read and fold; the values must stay those of the runtime."""
     graph = read(proto, folder).graph
-    fold_constants(graph, budget_bytes=budget)
+    fold_constants(graph, Allowance.of(graph, budget))
     verify_graph(graph, "folding")
     return graph
 
@@ -142,6 +142,21 @@ def test_a_view_of_a_weight_holds_no_second_copy(tmp_path: Path) -> None:
     before = graph.constants["w"]
     fold_constants(graph)
     assert np.shares_memory(before, graph.constants["y"])
+
+
+@pytest.mark.parametrize("twin", ["", "a"])
+def test_doubling_comes_to_an_end(tmp_path: Path, twin: str) -> None:
+    # Each result is as large as its operands together, or they are one.
+    nodes = [node("Relu", "k0", "a0")]
+    for index in range(24):
+        nodes.append(node("Concat", f"k{index} {twin or 'k'}{index}", f"k{index + 1}", axis=0))
+        nodes.append(node("Relu", f"k{index + 1}", f"a{index + 1}"))
+    nodes.append(node("Add", "k24 x", "y"))
+    proto = model(nodes, [tensor("x", [1])], [Y], {"k0": random(0, 64)})
+    graph = read(proto, tmp_path).graph
+    run_passes(graph, fold_budget_bytes=1 << 16)
+    assert 1 << 16 <= sum(array.nbytes for array in graph.constants.values()) <= 20 << 16
+    assert len(graph) > 10
 
 
 def test_shared_constants_are_not_edited(tmp_path: Path) -> None:

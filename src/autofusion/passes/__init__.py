@@ -2,7 +2,7 @@
 
 from autofusion.passes.dead import remove_dead
 from autofusion.passes.driver import PassRecord, run_passes
-from autofusion.passes.fold import FOLD_BUDGET, fold_constants
+from autofusion.passes.fold import FOLD_BUDGET, Allowance, fold_constants
 from autofusion.passes.identity import remove_identities
 from autofusion.passes.outputs import cast_outputs
 from autofusion.passes.redirect import redirect, rename_result
@@ -10,6 +10,7 @@ from autofusion.passes.shapes import infer_shapes
 
 __all__ = [
     "FOLD_BUDGET",
+    "Allowance",
     "PassRecord",
     "cast_outputs",
     "fold_constants",

@@ -11,7 +11,7 @@ from autofusion.ir.verify import verify_graph
 from autofusion.passes.branches import inline_branches
 from autofusion.passes.casts import remove_casts
 from autofusion.passes.dead import remove_dead
-from autofusion.passes.fold import FOLD_BUDGET, fold_constants
+from autofusion.passes.fold import FOLD_BUDGET, Allowance, fold_constants
 from autofusion.passes.identity import remove_identities
 from autofusion.passes.idle import remove_idle
 from autofusion.passes.joins import merge_joins
@@ -44,7 +44,7 @@ def run_passes(
     """Clean `graph` in place until nothing changes; `verify` is called with the name of each pass that changed it."""
     passes: dict[str, Callable[[Graph], int]] = {
         "remove_identities": remove_identities,
-        "fold_constants": partial(fold_constants, budget_bytes=fold_budget_bytes),
+        "fold_constants": partial(fold_constants, allowance=Allowance.of(graph, fold_budget_bytes)),
         "inline_branches": inline_branches,
         "remove_casts": remove_casts,
         "remove_neutral": remove_neutral,

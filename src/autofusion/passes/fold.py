@@ -25,6 +25,7 @@ FOLD_BUDGET = 4 << 20
 """Bytes that a folded result may take, unless its operands took as many."""
 
 _TOTAL_BUDGETS = 16
+_TOTAL_COPIES = 4
 RANDOM = frozenset(
     {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
@@ -37,24 +38,37 @@ _BOUNDED = frozenset({"Compress", "NonZero", "Unique"})
 
 
 @dataclass
-class _Sweep:
-    """What one sweep may still do, in bytes added to the model, and the values that are better known than before."""
+class Allowance:
+    """Bytes that folding may still add to a model, and the most that one result may take."""
 
     per_value: int
     left: int
+
+    @classmethod
+    def of(cls, graph: Graph, budget_bytes: int = FOLD_BUDGET) -> Allowance:
+        """What befits `graph`: 16 times the budget and 4 times the bytes of its constants."""
+        held = sum(array.nbytes for array in graph.constants.values())
+        return cls(budget_bytes, _TOTAL_BUDGETS * budget_bytes + _TOTAL_COPIES * held)
+
+
+@dataclass(frozen=True)
+class _Sweep:
+    """What one sweep may still add, and the values that are better known than before."""
+
+    allowance: Allowance
     changed: set[str] = field(default_factory=set[str])
 
 
-def fold_constants(graph: Graph, *, budget_bytes: int = FOLD_BUDGET) -> int:
+def fold_constants(graph: Graph, allowance: Allowance | None = None) -> int:
     """Replace nodes by constants where their results are known; returns how many.
 
-    A result larger than `budget_bytes` is folded only if the operands together are as large, and all
-    results together may exceed their operands by no more than 16 times the budget.  Random,
+    A result larger than `allowance.per_value` is folded only if the operands together are as large, and all
+    results together take no more than `allowance.left`, which shrinks.  Random,
     quantising, fused, opaque and control-flow nodes stay, as do nodes that fail on their operands.
     Arrays are never edited: a result is a new constant under the name that the value had.
     Raises ModelError where a value that became known contradicts the node that reads it.
     """
-    return _fold(GraphScope(graph), _Sweep(budget_bytes, _TOTAL_BUDGETS * budget_bytes))
+    return _fold(GraphScope(graph), _Sweep(Allowance.of(graph) if allowance is None else allowance))
 
 
 def _fold(scope: GraphScope, sweep: _Sweep) -> int:
@@ -90,9 +104,13 @@ def _find_results(node: Node, scope: GraphScope, sweep: _Sweep) -> dict[str, np.
     operands = [scope.constant(name) if name else None for name in node.inputs]
     if any(array is None and name for name, array in zip(node.inputs, operands, strict=True)):
         return None
-    if not _fits(node, operands, scope.graph, sweep):
+    if not _fits(node, operands, scope.graph, sweep.allowance):
         return None
-    return _evaluate(node, operands, scope.graph)
+    found = _evaluate(node, operands, scope.graph)
+    for array in (found or {}).values():
+        if not any(given is not None and np.may_share_memory(array, given) for given in operands):
+            sweep.allowance.left -= array.nbytes
+    return found
 
 
 def _read_content(value: Value) -> np.ndarray | None:
@@ -106,17 +124,13 @@ def _read_content(value: Value) -> np.ndarray | None:
     return array
 
 
-def _fits(node: Node, operands: Sequence[np.ndarray | None], graph: Graph, sweep: _Sweep) -> bool:
-    given = sum(array.nbytes for array in operands if array is not None)
+def _fits(node: Node, operands: Sequence[np.ndarray | None], graph: Graph, allowance: Allowance) -> bool:
+    given = sum({id(array): array.nbytes for array in operands if array is not None}.values())
     sizes = [_predict_bytes(node, graph.value(name), operands) for name in node.results]
     if None in sizes:
         return False
     result = sum(size for size in sizes if size is not None)
-    growth = max(result - given, 0)
-    if result > max(sweep.per_value, given) or growth > sweep.left:
-        return False
-    sweep.left -= growth
-    return True
+    return result <= min(max(allowance.per_value, given), allowance.left)
 
 
 def _predict_bytes(node: Node, value: Value, operands: Sequence[np.ndarray | None]) -> int | None:
