@@ -27,13 +27,14 @@ def allow(always: str, deferred: str = "") -> Rule:
     return Rule(frozenset(always.split()), frozenset(deferred.split()))
 
 
-BASE = "version diagnostics errors"
+BASE = "version diagnostics errors cann_passes"
 MIDDLE = f"{BASE} ir ops plan"
 BACK = f"{MIDDLE} frontend patternlang passes fusion lowering artifact report"
 
 # Area -> areas of this package. An area is a folder or module directly under it and may always import itself.
 AREAS = {
     "version": allow(""),
+    "cann_passes": allow(""),
     "diagnostics": allow(""),
     "errors": allow("diagnostics"),
     "ir": allow(BASE),
@@ -60,6 +61,7 @@ AREAS = {
 # Area -> packages that are not in the standard library.
 PACKAGES = {
     "version": allow(""),
+    "cann_passes": allow(""),
     "diagnostics": allow(""),
     "errors": allow(""),
     "ir": allow("numpy ml_dtypes networkx"),

@@ -106,6 +106,7 @@ SCENARIOS: dict[str, Scenario] = {
     "AF213": atc("--soc_version=Ascend310P3"),
     "AF214": atc("--log=loud"),
     "AF215": calling("dump", "net.onnx", "--after", "lunch", model=relu),
+    "AF216": atc("--optimization_switch=TbeEltwiseFusionPass:off"),
     "AF601": other_model,
     "AF602": disagreement,
     "AF610": calling("check", "net.onnx", "--baseline", "net.fusion.json", model=relu),

@@ -52,6 +52,9 @@ def test_fusion_off() -> None:
         ("conv_pool", ["Conv+BN+ReLU", "Conv+SiLU"], {"A": f"DISABLED({BY})"}),
         ("MaxPool", ["Conv+BN+ReLU", "Conv+SiLU"], {"A": f"DISABLED({BY})"}),
         ("Conv+BN+ReLU+Pool", ["Conv+BN+ReLU", "Conv+SiLU"], {"A": f"DISABLED({BY})"}),
+        ("ConvBatchnormFusionPass", ["BN+ReLU", "Conv+SiLU"], {"C": f"DISABLED({BY})"}),
+        ("ConvSiLUFusionPass", ["Conv+BN+ReLU+Pool"], {"D": f"DISABLED({BY})"}),
+        ("TbeEltwiseFusionPass", ["Conv+BN+ReLU+Pool", "Conv+SiLU"], {}),
     ],
 )
 def test_names_of_all_kinds(name: str, left: list[str], reason: dict[str, str]) -> None:
@@ -110,6 +113,7 @@ def test_white_list() -> None:
 
 def test_white_listed_operators_allow_what_they_stand_in() -> None:
     assert displays(apply(Controls(whitelist={"BatchNormalization": "w"}))[1]) == ["Conv+BN+ReLU+Pool"]
+    assert displays(apply(Controls(whitelist={"ConvBatchnormFusionPass": "w"}))[1]) == ["Conv+BN+ReLU+Pool"]
     assert displays(apply(Controls(whitelist={"conv_bn_act": "w"}))[1]) == ["Conv+BN+ReLU", "Conv+SiLU"]
 
 

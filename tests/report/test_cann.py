@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from autofusion.report.cann import pass_name, render_cann
+from autofusion.cann_passes import pass_name
+from autofusion.report.cann import render_cann
 from conftest import CheckGolden
 from report.samples import FULL
 
@@ -24,11 +25,16 @@ def test_adds_up_the_patterns_of_one_pass() -> None:
     ("display", "op", "name"),
     [
         ("Conv+BN+Add+ReLU", "ConvBNAddReluFusionOp", "ConvBatchnormFusionPass"),
+        ("Pad+Conv+BN", "PadConvBNFusionOp", "PadConv2dFusionPass"),
+        ("Conv+Mul+BN", "ConvMulBNFusionOp", "AConv2dMulFusion"),
         ("ConvTranspose+BN", "ConvTransposeBNFusionOp", "Conv2DTransposeBatchnormFusionPass"),
         ("MatMul+BiasAdd+Relu", "MatMulBiasReluFusionOp", "MatMulBiasAddFusionPass"),
         ("Conv+SiLU", "ConvSiluFusionOp", "ConvSiluFusionPass"),
         ("gelu_erf", "Gelu", "GeluFusionPass"),
         ("LayerNorm", "LayerNormalization", "LayerNormFusionPass"),
+        ("softmax", "Softmax", "SoftmaxFusionPass"),
+        ("GroupNorm", "GroupNormalization", "GroupNormFusionPass"),
+        ("MatMul+Gelu", "MatMulGeluFusionOp", "MatMulGeluFusionPass"),
         ("my own", "my_own op", "MyOwnOpFusionPass"),
     ],
 )

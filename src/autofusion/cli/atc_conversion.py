@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from autofusion.cli.atc_settings import Choices
 from autofusion.cli.environment import disabled_fusions
+from autofusion.cli.output import warn_of_passes
 from autofusion.cli.values import OPEN
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
@@ -20,6 +21,7 @@ def make_options(choices: Choices) -> CompileOptions:
     """What to compile with; GE_FUSION_DISABLE_LIST adds to the fusions that are turned off."""
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
     disabled |= dict.fromkeys(choices.disabled, "--optimization_switch")
+    warn_of_passes((disabled,))
     return CompileOptions(
         controls=Controls(auto_fusion=choices.fusion, disabled=disabled),
         shapes=choices.shapes,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from autofusion.cli.environment import disabled_fusions
+from autofusion.cli.output import warn_of_passes
 from autofusion.cli.values import parse_dims, parse_shapes
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         whitelist=dict.fromkeys(split_names(given["whitelist"]), "--whitelist") or None,
         no_fusion_ops=dict.fromkeys(split_names(given["no_fusion_op"]), "--no-fusion-op"),
     )
+    warn_of_passes((controls.disabled, controls.whitelist or {}))
     return CompileOptions(
         backend=given["backend"],
         controls=controls,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
 
 import click
 
-from autofusion.diagnostics import Diagnostic
+from autofusion.cann_passes import UNMATCHED
+from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.diagnostics.json import render_json
 from autofusion.diagnostics.text import render_text
 from autofusion.report.misses import explain_misses
@@ -23,6 +25,15 @@ def show_diagnostic(diagnostic: Diagnostic, *, as_json: bool = False, headline: 
     """Write a diagnostic to stderr."""
     text = render_json(diagnostic) if as_json else render_text(diagnostic, color=_colored(), headline=headline)
     click.echo(text, nl=False, err=True, color=True)
+
+
+def warn_of_passes(lists: Iterable[Mapping[str, str]]) -> None:
+    """Write a warning to stderr for each pass of CANN without counterpart; `lists` say of each name who gave it."""
+    for name, by in (item for names in lists for item in names.items()):
+        if name in UNMATCHED:
+            message = f"{by} names {name!r}, a pass of CANN that has no counterpart here"
+            remedy = "leave it out, or name a fusion of this compiler"
+            show_diagnostic(Diagnostic("AF216", message, help=remedy, severity=Severity.WARNING))
 
 
 def show_misses(report: FusionReport, *, as_json: bool = False) -> None:

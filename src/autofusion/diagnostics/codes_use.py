@@ -65,6 +65,12 @@ USE_CODES = (
     ),
     Code("AF215", "stage", "`dump` has no such stage for the model or artifact.", "The message lists the stages."),
     Code(
+        "AF216",
+        "pass without counterpart",
+        "A warning: the name is that of a pass of CANN, and no fusion of this compiler serves its purpose.",
+        "Leave the name out, or name a fusion of this compiler.",
+    ),
+    Code(
         "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."
     ),
     Code(

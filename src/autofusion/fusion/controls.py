@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from autofusion.cann_passes import COUNTERPARTS, UNMATCHED, means_fusion, own_pass
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.fusion.candidate import Candidate
@@ -23,8 +24,8 @@ LEVELS = (1, 2, 3)
 class Controls:
     """What fusion may do.
 
-    The keys of `disabled` and `whitelist` are operator types, pattern names, display names or names of
-    fused operators; those of `no_fusion_ops` are operator types.  The values say who asked, for the
+    The keys of `disabled` and `whitelist` are operator types, pattern names, display names, names of
+    fused operators or CANN's passes; those of `no_fusion_ops` are operator types.  The values say who asked, for the
     report (`GE_FUSION_DISABLE_LIST`).  An operator type that is switched off stands in no fused node; one that is
     white-listed allows every pattern that it stands in.  A disabled name wins over a white-listed one.
     `stop_after` ends the work after so many rewrites, to find the one at fault.
@@ -89,11 +90,13 @@ def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Gra
         return Switches(controls, frozenset())
     fused = enumerate_names(known)
     names = {name for pattern in known for name in (pattern.name, *fused[pattern.name])}
+    passes = {own_pass(name) for known_names in fused.values() for name in known_names}
+    names |= passes | {name for name, _ in COUNTERPARTS} | UNMATCHED
     ops = _operator_types(graph) | {call.op for pattern in known for call in _calls(pattern) if not call.is_pattern}
     for table, allowed in ((controls.disabled, names), (whitelist, names), (controls.no_fusion_ops, set[str]())):
         for name, by in table.items():
             _check_name(name, by, allowed, ops)
-    named = [p for p in known if any(name == p.name or name in fused[p.name] for name in whitelist)]
+    named = [p for p in known if any(_names_pattern(name, p, fused[p.name]) for name in whitelist)]
     wrapped = frozenset(call.op for pattern in named for call in _calls(pattern) if call.is_pattern)
     return Switches(controls, wrapped)
 
@@ -104,7 +107,14 @@ def _disabled(candidate: Candidate, by: str, detail: str, advice: str) -> Reason
 
 def _means(name: str, candidate: Candidate) -> bool:
     """True where a name of a list means `candidate`."""
-    return name in (candidate.pattern.name, candidate.display, candidate.op) or name in candidate.ops
+    if name in (candidate.pattern.name, candidate.display, candidate.op) or name in candidate.ops:
+        return True
+    return means_fusion(name, candidate.display, candidate.op)
+
+
+def _names_pattern(name: str, pattern: Pattern, fused: frozenset[str]) -> bool:
+    """True where a name of a list means one of the `fused` names of `pattern`."""
+    return name == pattern.name or any(name == known or means_fusion(name, known, known) for known in fused)
 
 
 def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
@@ -117,7 +127,7 @@ def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
     advice = (
         f"did you mean {', '.join(close)}?"
         if close
-        else "known are operator types, pattern names, display names and fused operators"
+        else "known are operator types, pattern names, display names, fused operators and passes of CANN"
     )
     what = "no operator and no pattern" if names else "no operator"
     raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
