@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,9 @@ BODY = NestedGraph(
         NestedNode("r", "If", "", 11, ("c",), ("r", ""), {"then_branch": INNER, "else_branch": INNER}),
     ),
 )
+
+# So deep that the JSON reader still takes it; from Python 3.12 a comprehension has no frame of its own.
+READABLE = 700 if sys.version_info < (3, 12) else 1500
 
 Damage = Callable[[dict[str, Any]], object]
 
@@ -123,7 +127,7 @@ def test_depth_is_limited() -> None:
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
-@pytest.mark.parametrize("depth", [700, 100_000])
+@pytest.mark.parametrize("depth", [READABLE, 100_000])
 def test_endless_nesting_is_refused(depth: int, brackets: tuple[str, str]) -> None:
     text = dump_plan(Plan("native", (), (), (), {}, (), (Step("host", "n", "If", (), (), {"a": 1}),)))
     deep = brackets[0] * depth + "1" + brackets[1] * depth
