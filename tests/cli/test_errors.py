@@ -58,6 +58,7 @@ def test_an_error_is_json_where_the_output_is() -> None:
         (InternalError(Diagnostic("AF901", "x")), 70),
         (ZeroDivisionError("x"), 70),
         (OSError(errno.ENAMETOOLONG, "File name too long", "a" * 5000), 2),
+        (MemoryError(), 2),
         (OSError(errno.ELOOP, "Too many levels of symbolic links", "loop"), 2),
         (OSError(errno.ENOSPC, "No space left on device", "net.om"), 2),
         (OSError(errno.EIO, "Input/output error"), 70),

@@ -18,6 +18,8 @@ from autofusion.services.run_inputs import generate_inputs
 # What these give is not defined: random numbers, and flags and modes that are neither on nor off.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 FLAGS = {"keepdims", "ceil_mode", "count_include_pad", "exclusive", "reverse", "select_last_index", "fmod", "largest"}
+# Draws 1 for the count and the condition of the model with control flow: a loop without turns says little.
+SEED = 5
 TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}
 
 Arrays = Mapping[str, np.ndarray]
@@ -44,7 +46,7 @@ def travel(path: Path, folder: Path, enter: Callable[[str], None] = lambda stage
     enter("run")
     try:
         session = load(artifact, threads=1)
-        feeds = generate_inputs(session.inputs, seed=0)
+        feeds = generate_inputs(session.inputs, seed=SEED)
         results = session.run(feeds)
     except Exception as error:  # noqa: BLE001 - as above
         return judge_error(error)

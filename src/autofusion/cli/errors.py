@@ -84,6 +84,9 @@ def explain_error(error: BaseException) -> tuple[Diagnostic, int]:
             shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
             message = f"cannot use {shown!r}: {(error.strerror or 'the system refuses').lower()}"
             return with_remedy(Diagnostic("AF208", message)), EXIT_USAGE
+        case MemoryError():
+            remedy = "use a machine with more memory"
+            return Diagnostic("AF123", "there is not enough memory to do this", help=remedy), EXIT_USAGE
         case _:
             return _internal(error), EXIT_INTERNAL
 
