@@ -86,7 +86,7 @@ def test_a_slice_is_not_forgiven_what_is_no_rounding() -> None:
     exact, oracle = tensors((2, 8, 13, 11))
     exact[:, 2], oracle[:, 2] = 1e-9, 1e-8
     ours = oracle.copy()
-    ours[:, 5] *= np.float32(1.002)
+    ours[:, 5] *= np.float32(1.01)
     assert not compare_tensor("y", ours, oracle, exact, CASE).ok
 
 
@@ -98,6 +98,15 @@ def test_rounding_that_few_elements_carry_may_be_larger_than_the_oracles() -> No
     assert compare_tensor("y", ours, oracle, exact, CASE).ok
     ours[0, 7] += np.float32(1e-2)
     assert not compare_tensor("y", ours, oracle, exact, CASE).ok
+
+
+def test_where_rounding_is_amplified_the_larger_error_of_two_counts() -> None:
+    exact, oracle = tensors((1, 1000))
+    noise = np.random.default_rng(9).standard_normal((2, 1, 1000)) * 1e-2
+    ours, peer = ((exact + part).astype(np.float32) for part in noise)
+    assert not compare_tensor("y", ours, oracle, exact, CASE).ok
+    assert compare_tensor("y", ours, oracle, exact, CASE, peer).ok
+    assert not compare_tensor("y", np.zeros_like(ours), oracle, exact, CASE, peer).ok
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, -np.inf), (np.inf, 1.0)])
