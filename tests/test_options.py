@@ -14,7 +14,14 @@ from autofusion.options import EVERY_OUTPUT, CompileOptions
 
 FULL = CompileOptions(
     backend="reference",
-    controls=Controls(False, 3, {"Conv": "--disable"}, {"Gelu": "--whitelist"}, {"Add": "--no-fusion-op"}),
+    controls=Controls(
+        False,
+        3,
+        {"Conv": "--disable"},
+        {"Gelu": "--whitelist"},
+        {"Add": "--no-fusion-op"},
+        {"s.cfg": {"ALL": False, "Conv+BN": True}},
+    ),
     dims={"batch": 2},
     shapes={"x": (1, "n", -1), "s": ()},
     fold_budget=7,
@@ -44,6 +51,7 @@ def test_folders_of_patterns_are_recorded_by_name() -> None:
         ({"auto_fusion": 1}, "options.auto_fusion is 1, not of type bool"),
         ({"disabled": {"Conv": 1}}, "options.disabled.Conv is 1, not of type str"),
         ({"no_fusion_ops": None}, "options.no_fusion_ops is None, not of type dict"),
+        ({"switches": [{"by": "s", "states": {"A": "on"}}]}, "options.switches[0].states.A is 'on', not of type bool"),
         ({"dims": {"n": "1"}}, "options.dims.n is '1', not of type int"),
         ({"shapes": {"x": 3}}, "options.shapes.x is 3, not of type list"),
         ({"shapes": {"x": [1.5]}}, "options.shapes.x is 1.5, not of type int"),

@@ -48,6 +48,9 @@ class CompileOptions:
             "disabled": dict(sorted(controls.disabled.items())),
             "whitelist": None if controls.whitelist is None else dict(sorted(controls.whitelist.items())),
             "no_fusion_ops": dict(sorted(controls.no_fusion_ops.items())),
+            "switches": [
+                {"by": by, "states": dict(sorted(states.items()))} for by, states in controls.switches.items()
+            ],
             "dims": dict(sorted(self.dims.items())),
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
             "patterns": [folder.name for folder in self.pattern_directories],
@@ -84,6 +87,7 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         disabled=texts["disabled"] or {},
         whitelist=texts["whitelist"],
         no_fusion_ops=texts["no_fusion_ops"] or {},
+        switches=_read_switches(fields),
     )
     dims, shapes, types = (_inner(fields, name) for name in ("dims", "shapes", "output_types"))
     return CompileOptions(
@@ -103,6 +107,14 @@ def _read_texts(fields: Fields, name: str) -> dict[str, str] | None:
         return None
     inner = _inner(fields, name)
     return {key: inner.text(key) for key in inner.fields}
+
+
+def _read_switches(fields: Fields) -> dict[str, dict[str, bool]]:
+    switches: dict[str, dict[str, bool]] = {}
+    for record in fields.records("switches", ("by", "states")):
+        states = _inner(record, "states")
+        switches[record.text("by")] = {name: states.flag(name) for name in states.fields}
+    return switches
 
 
 def _inner(fields: Fields, name: str) -> Fields:

@@ -81,7 +81,18 @@ def test_help_names_every_option(check_golden: CheckGolden) -> None:
 def test_reads_a_conversion() -> None:
     settings = convert(input_shape="x:1,-1,n;y:", log="debug", oo_level="O1", optimization_switch="A:off;B:on")
     assert settings.model == Path("net.onnx")
-    assert settings.choices == Choices({"x": (1, -1, "n"), "y": ()}, False, ("A",), (), {})
+    assert settings.choices == Choices(
+        shapes={"x": (1, -1, "n"), "y": ()},
+        fusion=False,
+        level=2,
+        switches={"A": False, "B": True},
+        switch_file=None,
+        blacklist=(),
+        whitelist=(),
+        no_fusion_ops=(),
+        outputs=(),
+        output_types={},
+    )
     assert (settings.show_report, settings.show_info) == (True, False)
 
 
@@ -126,7 +137,7 @@ def test_reads_an_export(flags: dict[str, str], export: Export) -> None:
 
 def test_reads_a_check() -> None:
     settings = read_settings({"mode": "3", "model": "net.onnx", "oo_level": "O1"})
-    assert settings == Check(Path("net.onnx"), Choices({}, False, (), (), {}), Path("check_result.json"))
+    assert settings == Check(Path("net.onnx"), convert(oo_level="O1").choices, Path("check_result.json"))
     named = read_settings({"mode": "3", "model": "net.onnx", "check_report": "r.json"})
     assert isinstance(named, Check)
     assert named.report == Path("r.json")

@@ -276,22 +276,55 @@ def test_chosen_outputs_are_computed_converted_and_verified() -> None:
     assert command in transcribe("atc", "--mode=6", "--om=chosen.om")
 
 
+BY_ATC = "atc --model=block.onnx --framework=5 --soc_version=cpu"
+
+
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        (["--level", "1"], "--level 1"),
-        (["--whitelist", "Conv+BN,Conv+BN+ReLU"], "--whitelist Conv+BN --whitelist Conv+BN+ReLU"),
-        (["--no-fusion-op", "Conv", "--disable", "Conv+BN"], "--no-fusion-op Conv --disable Conv+BN"),
-        (["--dim", "batch=2", "--auto-fusion", "off"], "--dim batch=2 --auto-fusion off"),
-        (["--backend", "reference", "--patterns", "mine"], "--backend reference --patterns mine"),
+        (["--level", "1"], f"{BY_ATC} --fusion_level=1"),
+        (["--fusion_whitelist", "Conv+BN,Relu"], f'{BY_ATC} --fusion_whitelist="Conv+BN,Relu"'),
+        (
+            ["--no_fusion_ops=Conv", "--fusion-blacklist=Conv+BN"],
+            f'{BY_ATC} --fusion_blacklist="Conv+BN" --no_fusion_ops="Conv"',
+        ),
+        (
+            ["--optimization_switch=Conv+BN:off;Relu:on", "--fusion-switch-file", "mine/s.cfg"],
+            f'{BY_ATC} --optimization_switch="Conv+BN:off;Relu:on" --fusion_switch_file=s.cfg',
+        ),
+        (["--auto_fusion", "off"], f"{BY_ATC} --oo_level=O1"),
+        (
+            ["--dim", "batch=2", "--auto-fusion", "off"],
+            "autofusion compile block.onnx --dim batch=2 --auto-fusion off",
+        ),
+        (
+            ["--backend", "reference", "--level=3", "--patterns", "mine"],
+            "autofusion compile block.onnx --backend reference --patterns mine --fusion_level=3",
+        ),
     ],
 )
 def test_an_artifact_shows_the_controls_that_were_given(folder: Path, given: list[str], shown: str) -> None:
     (folder / "mine").mkdir(exist_ok=True)
     (folder / "mine" / "exp_neg.toml").write_text(PATTERN, encoding="utf-8")
+    (folder / "mine" / "s.cfg").write_text("ALL:off", encoding="utf-8")
     assert "exit 0" in transcribe("compile", "block.onnx", "-o", "controlled", *given)
     text = transcribe("atc", "--mode=6", "--om=controlled.om")
-    assert f"Original Atc command line: autofusion compile block.onnx {shown}\n" in text
+    assert f"Original Atc command line: {shown}\n" in text
+
+
+def test_atc_takes_the_same_controls(folder: Path) -> None:
+    (folder / "s.cfg").write_text('{"Switch": {"GraphFusion": {"ConvBatchnormFusionPass": "off"}}}', encoding="utf-8")
+    for words in (
+        ["--fusion_switch_file=s.cfg"],
+        ["--fusion_blacklist=ConvBatchnormFusionPass"],
+        ["--no_fusion_ops=BatchNormalization"],
+        ["--auto_fusion=off"],
+    ):
+        assert "exit 0" in transcribe("atc", "--model=block.onnx", "--output=switched", *words)
+        rows = json.loads((folder / "switched.fusion.json").read_text("utf-8"))["patterns"]
+        assert not any(row["name"].startswith("Conv+BN") for row in rows)
+    both = ["--fusion_switch_file=s.cfg", "--optimization_switch=ConvBatchnormFusionPass:on"]
+    assert "fused 2 times" in transcribe("atc", "--model=block.onnx", "--output=switched", *both)
 
 
 def test_a_fixed_shape_reaches_the_artifact() -> None:

@@ -67,6 +67,11 @@ def checking(*words: str) -> Scenario:
     return scenario
 
 
+def wrong_switches(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    Path("switch.cfg").write_text("ConvBatchnormFusionPass:off\nGeluFusionPass:disabled\n", encoding="utf-8")
+    return ["atc", f"--model={write_model(relu())}", "--output=net", "--fusion_switch_file=switch.cfg"]
+
+
 def host_step(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     from frontend.models import model, node, tensor
 
@@ -107,6 +112,8 @@ SCENARIOS: dict[str, Scenario] = {
     "AF214": atc("--log=loud"),
     "AF215": calling("dump", "net.onnx", "--after", "lunch", model=relu),
     "AF216": atc("--optimization_switch=TbeEltwiseFusionPass:off"),
+    "AF217": wrong_switches,
+    "AF218": atc("--fusion_switch_file=missing.cfg"),
     "AF601": other_model,
     "AF602": disagreement,
     "AF610": calling("check", "net.onnx", "--baseline", "net.fusion.json", model=relu),

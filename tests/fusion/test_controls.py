@@ -182,3 +182,50 @@ def test_stopping_after_some_rewrites() -> None:
     ]
     for limit in range(5):
         assert render_trace(apply(Controls(stop_after=limit))[1]).splitlines() == whole[:limit]
+
+
+@pytest.mark.parametrize(
+    ("states", "left"),
+    [
+        ({"ALL": False}, []),
+        ({"ALL": True}, ["Conv+BN+ReLU+Pool", "Conv+SiLU"]),
+        ({"ALL": False, "ConvBatchnormFusionPass": True}, ["Conv+BN+ReLU+Pool"]),
+        ({"ALL": False, "conv_bn_act": True}, ["Conv+BN+ReLU"]),
+        ({"ALL": False, "Conv+BN+ReLU+Pool": True}, ["Conv+BN+ReLU+Pool"]),
+        ({"ALL": True, "conv_pool": False}, ["Conv+BN+ReLU", "Conv+SiLU"]),
+        ({"conv_pool": False, "Conv+BN+ReLU+Pool": True}, ["Conv+BN+ReLU", "Conv+SiLU"]),
+    ],
+)
+def test_switches(states: dict[str, bool], left: list[str]) -> None:
+    assert sorted(displays(apply(Controls(switches={"s.cfg": states}))[1])) == left
+
+
+def test_all_off_leaves_every_operator() -> None:
+    graph, result = apply(Controls(switches={"s.cfg": {"ALL": False}}))
+    assert ops(graph) == ops(network())
+    assert result.normalized == ()
+    assert "DISABLED(s.cfg)" in reasons(result).values()
+
+
+def test_the_earlier_list_of_switches_wins() -> None:
+    option, file = {"conv_pool": True}, {"conv_pool": False, "ALL": True}
+    both = {"--optimization_switch": option, "s.cfg": file}
+    assert "Conv+BN+ReLU+Pool" in displays(apply(Controls(switches=both))[1])
+    turned = {"--optimization_switch": {"conv_pool": False}, "s.cfg": {"conv_pool": True}}
+    assert reasons(apply(Controls(switches=turned))[1]) == {"A": "DISABLED(--optimization_switch)"}
+
+
+def test_a_switch_wins_over_the_level_and_not_over_the_lists() -> None:
+    on = {"s.cfg": {"conv_pool": True}}
+    assert "Conv+BN+ReLU+Pool" in displays(apply(Controls(level=1, switches=on))[1])
+    assert displays(apply(Controls(level=1, switches={"s.cfg": {"ALL": True}}))[1]) == ["Conv+BN+ReLU", "Conv+SiLU"]
+    assert displays(apply(Controls(switches=on, disabled={"conv_pool": BY}))[1]) == ["Conv+BN+ReLU", "Conv+SiLU"]
+    assert displays(apply(Controls(switches=on, whitelist={"Conv+SiLU": "w"}))[1]) == ["Conv+SiLU"]
+
+
+def test_an_unknown_name_in_a_file_of_switches() -> None:
+    with pytest.raises(UsageError) as caught:
+        apply(Controls(switches={"s.cfg": {"ConvBatchNormFusionPass": False}}))
+    found = caught.value.diagnostic
+    assert found.message == "s.cfg names 'ConvBatchNormFusionPass', which is no operator and no pattern"
+    assert found.help == "did you mean ConvBatchnormFusionPass?"

@@ -217,13 +217,16 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
         ),
         "Model Tuning": (
             _yes(
-                "optimization_switch", '"NameA:off;NameB:on"', "Patterns or fused operators to turn off.", modes=(0, 3)
+                "optimization_switch",
+                '"NameA:off;NameB:on"',
+                "Fusions to turn off or on, by pattern, fused operator or pass; wins over fusion_switch_file.",
+                modes=(0, 3),
             ),
-            _no(
+            _yes(
                 "fusion_switch_file",
                 "FILE",
-                "files of switches are not read",
-                "name the fusions in --optimization_switch or in GE_FUSION_DISABLE_LIST",
+                "Switches as JSON or as lines of NAME:off; ALL is the rest.",
+                modes=(0, 3),
             ),
             _yes("oo_level", "O1|O3", "O1 turns every fusion off; O3 is the default.", modes=(0, 3)),
             _warn("oo_constant_folding", "true|false", "constants are always folded", _ON, "boolean"),
@@ -259,6 +262,13 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("build_config", "FILE", "there is nothing to configure there"),
             _warn("shape_generalized_build_mode", "MODE", "CANN deprecated it as well"),
             _warn("atomic_clean_policy", "0|1", "no memory has to be cleared", ("0",), "integer"),
+        ),
+        "Fusion, not in CANN": (
+            _yes("auto_fusion", "on|off", "off turns every fusion off.", modes=(0, 3)),
+            _yes("fusion_level", "1|2|3", "1 conservative, 2 balanced (default), 3 aggressive.", "integer", (0, 3)),
+            _yes("fusion_blacklist", '"A,B"', "Fusions or operator types to leave out.", modes=(0, 3)),
+            _yes("fusion_whitelist", '"A,B"', "The only fusions to apply.", modes=(0, 3)),
+            _yes("no_fusion_ops", '"OpA,OpB"', "Operator types that stay out of every fusion.", modes=(0, 3)),
         ),
         "Operator Tuning": (
             _no(

@@ -14,10 +14,9 @@ from autofusion.cli.atc_values import (
     invalid_value,
     parse_output_types,
     parse_outputs,
-    parse_switches,
     read_output,
 )
-from autofusion.cli.values import parse_shapes
+from autofusion.cli.values import parse_shapes, parse_switches, split_names
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
 
@@ -29,14 +28,20 @@ if TYPE_CHECKING:
 class Choices:
     """How a model is to be compiled.
 
-    `shapes` are the extents that fix the inputs, `disabled` names fusions that --optimization_switch turns off,
-    `outputs` the values to compute instead of the model's outputs.  `output_types` has the element type for each
+    `shapes` are the extents that fix the inputs, `switches` those of --optimization_switch, which win over those of
+    `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types.
+    `outputs` are the values to compute instead of the model's outputs.  `output_types` has the element type for each
     output as ONNX spells it; its key "" stands for all.
     """
 
     shapes: Mapping[str, tuple[Size, ...]]
     fusion: bool
-    disabled: tuple[str, ...]
+    level: int
+    switches: Mapping[str, bool]
+    switch_file: Path | None
+    blacklist: tuple[str, ...]
+    whitelist: tuple[str, ...]
+    no_fusion_ops: tuple[str, ...]
     outputs: tuple[str, ...]
     output_types: Mapping[str, str]
 
@@ -166,8 +171,13 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         raise invalid_value("input_format", flags["input_format"], "an ONNX model has its channels first", remedy)
     return Choices(
         shapes=_read_shapes(flags),
-        fusion=flags.get("oo_level") != "O1",
-        disabled=parse_switches(flags.get("optimization_switch", "")),
+        fusion=flags.get("oo_level") != "O1" and flags.get("auto_fusion") != "off",
+        level=int(flags.get("fusion_level", "2")),
+        switches=parse_switches(flags.get("optimization_switch", "")),
+        switch_file=Path(flags["fusion_switch_file"]) if "fusion_switch_file" in flags else None,
+        blacklist=split_names((flags.get("fusion_blacklist", ""),)),
+        whitelist=split_names((flags.get("fusion_whitelist", ""),)),
+        no_fusion_ops=split_names((flags.get("no_fusion_ops", ""),)),
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
     )

@@ -76,15 +76,3 @@ def parse_output_types(text: str) -> dict[str, str]:
     if not types:
         raise invalid_value("output_type", text, "it names no type", "write FP32")
     return types
-
-
-def parse_switches(text: str) -> tuple[str, ...]:
-    """The names that `NameA:off;NameB:on` turns off; raises UsageError AF214."""
-    switches: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, colon, state = (piece.strip() for piece in part.rpartition(":"))
-        if not (name and colon) or state not in ("on", "off"):
-            remedy = 'write --optimization_switch="Conv+BN+ReLU:off"'
-            raise invalid_value("optimization_switch", text, f"{part!r} is not NAME:on or NAME:off", remedy)
-        switches[name] = state
-    return tuple(name for name, state in switches.items() if state == "off")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +10,7 @@ import click
 
 from autofusion.cli.environment import disabled_fusions
 from autofusion.cli.output import warn_of_passes
-from autofusion.cli.values import parse_dims, parse_shapes
+from autofusion.cli.values import parse_dims, parse_shapes, parse_switches, split_names
 
 if TYPE_CHECKING:
     from autofusion.options import CompileOptions
@@ -28,6 +27,7 @@ def compile_options(function: Function) -> Function:
 
 def read_options(ctx: click.Context) -> CompileOptions:
     """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
+    from autofusion.cli.switch_file import gather_switches
     from autofusion.fusion import Controls
     from autofusion.options import CompileOptions
 
@@ -40,8 +40,13 @@ def read_options(ctx: click.Context) -> CompileOptions:
         disabled=disabled,
         whitelist=dict.fromkeys(split_names(given["whitelist"]), "--whitelist") or None,
         no_fusion_ops=dict.fromkeys(split_names(given["no_fusion_op"]), "--no-fusion-op"),
+        switches=gather_switches(
+            parse_switches(given["optimization_switch"] or "", "--optimization-switch"),
+            given["fusion_switch_file"],
+            "--optimization-switch",
+        ),
     )
-    warn_of_passes((controls.disabled, controls.whitelist or {}))
+    warn_of_passes(controls)
     return CompileOptions(
         backend=given["backend"],
         controls=controls,
@@ -49,11 +54,6 @@ def read_options(ctx: click.Context) -> CompileOptions:
         shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
         pattern_directories=given["patterns"],
     )
-
-
-def split_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """Names separated by commas or semicolons, in order, each once."""
-    return tuple(dict.fromkeys(name.strip() for text in texts for name in re.split("[,;]", text) if name.strip()))
 
 
 _KEY = "autofusion.compile"
@@ -74,6 +74,7 @@ _OPTIONS = (
     ),
     click.option(
         "--auto-fusion",
+        "--auto_fusion",
         type=click.Choice(["on", "off"]),
         default="on",
         expose_value=False,
@@ -82,6 +83,9 @@ _OPTIONS = (
     ),
     click.option(
         "--level",
+        "--fusion-level",
+        "--fusion_level",
+        "level",
         type=click.IntRange(1, 3),
         default=2,
         show_default=True,
@@ -91,6 +95,9 @@ _OPTIONS = (
     ),
     click.option(
         "--disable",
+        "--fusion-blacklist",
+        "--fusion_blacklist",
+        "disable",
         multiple=True,
         metavar="NAME",
         expose_value=False,
@@ -99,6 +106,9 @@ _OPTIONS = (
     ),
     click.option(
         "--whitelist",
+        "--fusion-whitelist",
+        "--fusion_whitelist",
+        "whitelist",
         multiple=True,
         metavar="NAME",
         expose_value=False,
@@ -107,11 +117,31 @@ _OPTIONS = (
     ),
     click.option(
         "--no-fusion-op",
+        "--no-fusion-ops",
+        "--no_fusion_ops",
+        "no_fusion_op",
         multiple=True,
         metavar="OP",
         expose_value=False,
         callback=_keep,
         help="An operator type that stays out of every fusion; repeatable, or with commas.",
+    ),
+    click.option(
+        "--fusion-switch-file",
+        "--fusion_switch_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help="Switches of fusions, as JSON or as lines of NAME:off.",
+    ),
+    click.option(
+        "--optimization-switch",
+        "--optimization_switch",
+        metavar='"A:off;B:on"',
+        expose_value=False,
+        callback=_keep,
+        help="Switches that win over those of the file.",
     ),
     click.option(
         "--patterns",

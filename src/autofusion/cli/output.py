@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,9 @@ from autofusion.diagnostics.json import render_json
 from autofusion.diagnostics.text import render_text
 from autofusion.report.misses import explain_misses
 from autofusion.report.records import FusionReport
+
+if TYPE_CHECKING:
+    from autofusion.fusion import Controls
 
 
 def show_data(text: str) -> None:
@@ -27,9 +30,11 @@ def show_diagnostic(diagnostic: Diagnostic, *, as_json: bool = False, headline: 
     click.echo(text, nl=False, err=True, color=True)
 
 
-def warn_of_passes(lists: Iterable[Mapping[str, str]]) -> None:
-    """Write a warning to stderr for each pass of CANN without counterpart; `lists` say of each name who gave it."""
-    for name, by in (item for names in lists for item in names.items()):
+def warn_of_passes(controls: Controls) -> None:
+    """Write a warning to stderr for each pass of CANN without counterpart that `controls` name."""
+    given = [*controls.disabled.items(), *(controls.whitelist or {}).items()]
+    given += [(name, by) for by, states in controls.switches.items() for name in states]
+    for name, by in given:
         if name in UNMATCHED:
             message = f"{by} names {name!r}, a pass of CANN that has no counterpart here"
             remedy = "leave it out, or name a fusion of this compiler"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from autofusion.diagnostics import Diagnostic
@@ -65,6 +66,23 @@ def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[Si
     if not shapes:
         raise _bad_shape(text, "it is empty", option)
     return shapes
+
+
+def parse_switches(text: str, option: str = "--optimization_switch") -> dict[str, bool]:
+    """`"NameA:off;NameB:on"` as switches by name; raises UsageError."""
+    switches: dict[str, bool] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, colon, state = (piece.strip() for piece in part.rpartition(":"))
+        if not (name and colon) or state not in ("on", "off"):
+            message = f"value {text!r} of {option} is invalid: {part!r} is not NAME:on or NAME:off"
+            raise UsageError(Diagnostic("AF214", message, help=f'write {option}="Conv+BN+ReLU:off"'))
+        switches[name] = state == "on"
+    return switches
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names separated by commas or semicolons, in order, each once."""
+    return tuple(dict.fromkeys(name.strip() for text in texts for name in re.split("[,;]", text) if name.strip()))
 
 
 def _parse_extent(text: str, part: str, option: str) -> Size:

@@ -19,6 +19,9 @@ from autofusion.patternlang.variants import enumerate_names
 
 LEVELS = (1, 2, 3)
 
+ALL = "ALL"
+"""The name in a list of switches that stands for every fusion without one of its own."""
+
 
 @dataclass(frozen=True)
 class Controls:
@@ -28,6 +31,9 @@ class Controls:
     fused operators or CANN's passes; those of `no_fusion_ops` are operator types.  The values say who asked, for the
     report (`GE_FUSION_DISABLE_LIST`).  An operator type that is switched off stands in no fused node; one that is
     white-listed allows every pattern that it stands in.  A disabled name wins over a white-listed one.
+    `switches` has lists of names that are on or off, by who gave them; of two lists the earlier one wins, in one list
+    a name wins over `ALL` and off over on.  A fusion that is named as on needs no level, but does not escape
+    `disabled`, `no_fusion_ops` or `whitelist`.
     `stop_after` ends the work after so many rewrites, to find the one at fault.
     """
 
@@ -36,6 +42,7 @@ class Controls:
     disabled: Mapping[str, str] = field(default_factory=dict[str, str])
     whitelist: Mapping[str, str] | None = None
     no_fusion_ops: Mapping[str, str] = field(default_factory=dict[str, str])
+    switches: Mapping[str, Mapping[str, bool]] = field(default_factory=dict[str, Mapping[str, bool]])
     stop_after: int | None = None
 
 
@@ -49,7 +56,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Switches:
-    """Controls whose names are known to mean something; `wrapped` are patterns that a white-listed one wraps."""
+    """Controls whose names are known to mean something; `wrapped` are patterns that a wanted one wraps."""
 
     controls: Controls
     wrapped: frozenset[str]
@@ -60,8 +67,15 @@ class Switches:
             for name, by in names.items():
                 if _means(name, candidate):
                     return Block(_disabled(candidate, by, f"{name} is switched off by {by}", f"take {name} off {by}"))
+        by, name, on = self._find_switch(candidate)
+        if not on and name == ALL:
+            advice = f"switch {candidate.display} on in {by}"
+            reason = _disabled(candidate, by, f"{by} switches all fusions off but those it names", advice)
+            return Block(reason, provisional=candidate.pattern.name in self.wrapped)
+        if not on:
+            return Block(_disabled(candidate, by, f"{name} is switched off by {by}", f"take {name} off {by}"))
         needed = candidate.pattern.level
-        if needed > self.controls.level:
+        if needed > self.controls.level and name in ("", ALL):
             detail = f"{candidate.display} needs fusion level {needed}, {self.controls.level} is set"
             advice = f"set the fusion level to {needed}"
             return Block(Reason(Code.LEVEL, (str(needed),), detail, candidate.root.name, help=advice))
@@ -72,6 +86,17 @@ class Switches:
         by = next(iter(whitelist.values()), "an empty white list")
         reason = _disabled(candidate, by, f"{candidate.display} is not on {by}", f"add {candidate.display} to {by}")
         return Block(reason, provisional=candidate.pattern.name in self.wrapped)
+
+    def _find_switch(self, candidate: Candidate) -> tuple[str, str, bool]:
+        """Who switches `candidate`, by which name, and whether on; two empty texts and True where nobody does."""
+        for by, states in self.controls.switches.items():
+            named = [(on, name) for name, on in states.items() if _means(name, candidate)]
+            if named:
+                on, name = min(named)
+                return by, name, on
+            if ALL in states:
+                return by, ALL, states[ALL]
+        return "", "", True
 
 
 def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Graph) -> Switches:
@@ -86,17 +111,20 @@ def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Gra
         )
     known = tuple(patterns)
     whitelist = controls.whitelist or {}
-    if not (controls.disabled or controls.no_fusion_ops or whitelist):
+    if not (controls.disabled or controls.no_fusion_ops or whitelist or controls.switches):
         return Switches(controls, frozenset())
     fused = enumerate_names(known)
     names = {name for pattern in known for name in (pattern.name, *fused[pattern.name])}
     passes = {own_pass(name) for known_names in fused.values() for name in known_names}
     names |= passes | {name for name, _ in COUNTERPARTS} | UNMATCHED
     ops = _operator_types(graph) | {call.op for pattern in known for call in _calls(pattern) if not call.is_pattern}
-    for table, allowed in ((controls.disabled, names), (whitelist, names), (controls.no_fusion_ops, set[str]())):
+    switched = [{name: by for name in states if name != ALL} for by, states in controls.switches.items()]
+    tables = ((controls.disabled, names), (whitelist, names), *((table, names) for table in switched))
+    for table, allowed in (*tables, (controls.no_fusion_ops, set[str]())):
         for name, by in table.items():
             _check_name(name, by, allowed, ops)
-    named = [p for p in known if any(_names_pattern(name, p, fused[p.name]) for name in whitelist)]
+    wanted = [*whitelist, *(name for states in controls.switches.values() for name, on in states.items() if on)]
+    named = [p for p in known if any(_names_pattern(name, p, fused[p.name]) for name in wanted)]
     wrapped = frozenset(call.op for pattern in named for call in _calls(pattern) if call.is_pattern)
     return Switches(controls, wrapped)
 

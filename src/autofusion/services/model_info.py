@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autofusion.artifact import Manifest, read_artifact
 from autofusion.artifact.manifest import GRAPH, PLAN, WEIGHTS
+from autofusion.fusion import Controls
 from autofusion.options import CompileOptions
 from autofusion.plan import Plan, evaluate_shape
 from autofusion.plan.memory import plan_memory
@@ -56,7 +57,6 @@ def _command_line(manifest: Manifest) -> str:
     own = [*_own_options(options), *(f"--patterns {shlex.quote(name)}" for name in _pattern_folders(manifest))]
     if own:
         words = ["autofusion compile", manifest.source_name, *own]
-        words += [f"--disable {shlex.quote(name)}" for name in options.controls.disabled]
     else:
         words = ["atc", f"--model={manifest.source_name}", "--framework=5", "--soc_version=cpu"]
     if options.shapes:
@@ -68,9 +68,7 @@ def _command_line(manifest: Manifest) -> str:
         names = {text: name for name, text in OUTPUT_TYPES.items()}
         types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
         words.append(f'--output_type="{types}"')
-    if options.controls.disabled and not own:
-        switches = ";".join(f"{name}:off" for name in options.controls.disabled)
-        words.append(f'--optimization_switch="{switches}"')
+    words += _control_options(options.controls)
     if not options.controls.auto_fusion:
         words.append("--auto-fusion off" if own else "--oo_level=O1")
     return " ".join(words)
@@ -78,17 +76,31 @@ def _command_line(manifest: Manifest) -> str:
 
 def _own_options(options: CompileOptions) -> Iterator[str]:
     """The options of `autofusion compile` that `atc` has no counterpart of, where they differ from what is usual."""
-    usual, controls = CompileOptions(), options.controls
+    usual = CompileOptions()
     if options.backend != usual.backend:
         yield f"--backend {options.backend}"
-    if controls.level != usual.controls.level:
-        yield f"--level {controls.level}"
-    for name in controls.whitelist or ():
-        yield f"--whitelist {shlex.quote(name)}"
-    for name in controls.no_fusion_ops:
-        yield f"--no-fusion-op {shlex.quote(name)}"
     for name, extent in options.dims.items():
         yield f"--dim {name}={extent}"
+
+
+def _control_options(controls: Controls) -> Iterator[str]:
+    """The options for what fusion may do, as `atc` and `autofusion compile` both have them."""
+    if controls.level != Controls().level:
+        yield f"--fusion_level={controls.level}"
+    lists = (
+        ("fusion_blacklist", controls.disabled),
+        ("fusion_whitelist", controls.whitelist),
+        ("no_fusion_ops", controls.no_fusion_ops),
+    )
+    for option, names in lists:
+        if names:
+            yield f'--{option}="{",".join(names)}"'
+    for by, states in controls.switches.items():
+        if by.replace("-", "_") == "__optimization_switch":
+            text = ";".join(f"{name}:{'on' if on else 'off'}" for name, on in states.items())
+            yield f'--optimization_switch="{text}"'
+        else:
+            yield f"--fusion_switch_file={shlex.quote(by)}"
 
 
 def _pattern_folders(manifest: Manifest) -> list[str]:
