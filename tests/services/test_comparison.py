@@ -109,6 +109,12 @@ def test_where_rounding_is_amplified_the_larger_error_of_two_counts() -> None:
     assert not compare_tensor("y", np.zeros_like(ours), oracle, exact, CASE, peer).ok
 
 
+def test_zeros_never_pass_for_rounding() -> None:
+    exact, oracle = tensors((1, 1000))
+    peer = np.random.default_rng(9).standard_normal((1, 1000)).astype(np.float32) * 9
+    assert not compare_tensor("y", np.zeros_like(oracle), oracle, exact, CASE, peer).ok
+
+
 @pytest.mark.parametrize(("ours", "theirs"), [(np.nan, 1.0), (1.0, np.nan), (np.inf, -np.inf), (np.inf, 1.0)])
 def test_nan_and_infinity_must_stand_where_the_oracle_has_them(ours: float, theirs: float) -> None:
     exact = np.array([theirs, 2.0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,10 @@ from autofusion.ops.casting import cast
 from autofusion.options import CompileOptions
 from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
 from autofusion.runtime import open_session
-from autofusion.services.comparison import Case, compare_tensor
+from autofusion.services.comparison import ROUNDING_LIMIT, Case, compare_tensor
 from autofusion.services.evaluate import evaluate_graph
 from autofusion.services.oracle import Oracle, open_oracles
+from autofusion.services.rounding import draw_rounding, measure_distance
 from autofusion.services.run_inputs import generate_inputs
 
 AGREEMENT = 1e-2
@@ -29,27 +29,14 @@ AGREEMENT = 1e-2
 AMPLIFICATION = 8.0
 """How many times our own float32 error an oracle's may be before its distance from float64 is no rounding."""
 
-
-@dataclass(frozen=True)
-class _Expected:
-    """Outputs by the oracle, in float64, and, of a model that amplifies rounding, by ourselves in its precision."""
-
-    outputs: Mapping[str, np.ndarray]
-    exact: Mapping[str, np.ndarray]
-    plain: Mapping[str, np.ndarray]
-
-    def compare(self, ours: Mapping[str, np.ndarray], case: Case) -> list[Comparison]:
-        """The verdict on every output."""
-        return [
-            compare_tensor(name, ours[name], array, self.exact[name], case, self.plain.get(name))
-            for name, array in self.outputs.items()
-        ]
+AMPLIFIES = "the model amplifies rounding: float32 alone moves its outputs far, and the fused nodes tell more"
 
 
 class _Reference:
     """What computes expected values for one model: an independent oracle and our unfused graph in float64.
 
-    With `converted`, outputs were given other types, and so are the oracle's.
+    With `converted`, outputs were given other types, and so are the oracle's.  `amplifies` says whether rounding
+    alone was seen to move outputs far.
     """
 
     def __init__(self, oracles: Iterator[Oracle], graph: Graph, converted: bool) -> None:
@@ -57,8 +44,9 @@ class _Reference:
         self._graph = graph
         self._converted = converted
         self.oracle = next(oracles)
+        self.amplifies = False
 
-    def expect(self, feeds: Mapping[str, np.ndarray]) -> _Expected:
+    def expect(self, feeds: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Outputs by the oracle and in float64.
 
         Where the two disagree by more than rounding explains, the next oracle, a slower one, takes over: the fast
@@ -70,19 +58,28 @@ class _Reference:
             expected = self.oracle.run(feeds)
             if self._converted:
                 expected = {name: self._convert(name, array) for name, array in expected.items()}
-            differing = [name for name, array in expected.items() if _distance(array, exact[name]) > AGREEMENT]
-            if not differing:
-                return _Expected(expected, exact, {})
-            plain = plain or evaluate_graph(self._graph, feeds, widen=False)
-            if all(
-                _distance(expected[name], exact[name]) <= AMPLIFICATION * _distance(plain[name], exact[name])
-                for name in differing
-            ):
-                return _Expected(expected, exact, plain)
+            differing = [name for name, array in expected.items() if measure_distance(array, exact[name]) > AGREEMENT]
+            plain = plain or (draw_rounding(self._graph, feeds, exact) if differing else {})
+            disagreeing = next((name for name in differing if not _is_rounding(expected, plain, exact, name)), None)
+            if disagreeing is None:
+                return expected, exact
             following = next(self._others, None)
             if following is None:
-                raise _disagreement(differing[0], self.oracle)
+                raise _disagreement(disagreeing, self.oracle)
             self.oracle = following
+
+    def compare(self, feeds: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray], case: Case) -> list[Comparison]:
+        """The verdict on every output; where one looks wrong, rounding that the model amplifies is drawn first."""
+        expected, exact = self.expect(feeds)
+        rows = [compare_tensor(name, ours[name], expected[name], exact[name], case) for name in expected]
+        if all(row.ok for row in rows):
+            return rows
+        plain = draw_rounding(self._graph, feeds, exact)
+        peers = {name: array for name, array in plain.items() if measure_distance(array, exact[name]) > ROUNDING_LIMIT}
+        self.amplifies = self.amplifies or bool(peers)
+        return [
+            compare_tensor(name, ours[name], expected[name], exact[name], case, peers.get(name)) for name in expected
+        ]
 
     def _convert(self, name: str, array: np.ndarray) -> np.ndarray:
         dtype = self._graph.value(name).dtype
@@ -113,21 +110,17 @@ def verify_artifact(
     reference = _Reference(open_oracles(model, options.outputs), unfused.graph, bool(options.output_types))
     outputs: list[Comparison] = []
     nodes: list[NodeComparison] = []
-    notes: list[str] = []
     for seed in seeds:
         feeds = generate_inputs(session.inputs, seed=seed, dims=dims)
         case = Case(seed, session.read_dims(feeds))
-        expected = reference.expect(feeds)
-        outputs += expected.compare(session.run(feeds), case)
-        if expected.plain and not notes:
-            notes.append("the model amplifies rounding: float32 alone moves its outputs, and fused nodes tell more")
+        outputs += reference.compare(feeds, session.run(feeds), case)
         if not nodes:
             fused = compile_model(model, options).graph
             nodes = list(_compare_nodes(fused, {**session.trace(feeds), **feeds}, case))
     culprit = None if all(row.ok for row in outputs) else _find_culprit(nodes)
-    return VerifyReport(
-        reference.oracle.name, opened.manifest.backend, tuple(outputs), tuple(nodes), culprit, tuple(notes)
-    )
+    notes = (AMPLIFIES,) if reference.amplifies else ()
+    rows, fused_nodes = tuple(outputs), tuple(nodes)
+    return VerifyReport(reference.oracle.name, opened.manifest.backend, rows, fused_nodes, culprit, notes)
 
 
 def _compare_nodes(graph: Graph, traced: Mapping[str, np.ndarray], case: Case) -> Iterator[NodeComparison]:
@@ -149,19 +142,12 @@ def _find_culprit(nodes: Sequence[NodeComparison]) -> Culprit | None:
     return None if wrong is None else Culprit(wrong.node, wrong.pattern, wrong.op, f"--disable {wrong.op}")
 
 
-def _distance(found: np.ndarray, exact: np.ndarray) -> float:
-    """The largest difference between two outputs as a share of the scale of `exact`; infinite for other shapes."""
-    if found.shape != exact.shape:
-        return float("inf")
-    if found.dtype.kind not in "fV" or not found.size:
-        return 0.0
-    wide = found.astype(np.float64)
-    regular = np.isfinite(wide) & np.isfinite(exact)
-    scale = np.abs(np.where(regular, exact, 0.0)).max()
-    difference = np.abs(np.where(regular, wide - exact, 0.0)).max()
-    if not difference:
-        return 0.0
-    return float(difference / scale) if scale else float("inf")
+def _is_rounding(
+    expected: Mapping[str, np.ndarray], plain: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray], name: str
+) -> bool:
+    """True where our own float32 evaluation lies about as far from float64 as the oracle does."""
+    allowed = AMPLIFICATION * measure_distance(plain[name], exact[name])
+    return measure_distance(expected[name], exact[name]) <= allowed
 
 
 def _other_model(model: Path, artifact: Path) -> ModelError:
