@@ -21,6 +21,8 @@ FULL = CompileOptions(
         {"Gelu": "--whitelist"},
         {"Add": "--no-fusion-op"},
         {"s.cfg": {"ALL": False, "Conv+BN": True}},
+        {"conv1": "x.ini"},
+        {"layer*": "--fusion_scope"},
     ),
     dims={"batch": 2},
     shapes={"x": (1, "n", -1), "s": ()},

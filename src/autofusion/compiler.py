@@ -14,7 +14,7 @@ from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, UsageError
 from autofusion.frontend import Model, read_model, write_graph
-from autofusion.fusion import fuse
+from autofusion.fusion import check_node_names, fuse
 from autofusion.ir import DType, Graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
@@ -58,6 +58,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
 
     model = read_source(path, options)
     graph = model.graph
+    check_node_names(options.controls, graph)
     before = count_types(graph)
     verify_graph(graph, "the frontend")
     show("frontend", dump_graph(graph) if dump else "")

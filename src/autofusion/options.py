@@ -51,6 +51,8 @@ class CompileOptions:
             "switches": [
                 {"by": by, "states": dict(sorted(states.items()))} for by, states in controls.switches.items()
             ],
+            "skip_nodes": dict(sorted(controls.skip_nodes.items())),
+            "scope": dict(sorted(controls.scope.items())),
             "dims": dict(sorted(self.dims.items())),
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
             "patterns": [folder.name for folder in self.pattern_directories],
@@ -80,7 +82,8 @@ _ELEMENT_TYPES = tuple(dtype.value for dtype in DType)
 
 def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[Path, ...]) -> CompileOptions:
     fields = Fields("options", dict(settings), tuple(CompileOptions().to_settings()))
-    texts = {name: _read_texts(fields, name) for name in ("disabled", "whitelist", "no_fusion_ops")}
+    lists = ("disabled", "whitelist", "no_fusion_ops", "skip_nodes", "scope")
+    texts = {name: _read_texts(fields, name) for name in lists}
     controls = Controls(
         auto_fusion=fields.flag("auto_fusion"),
         level=fields.number("level"),
@@ -88,6 +91,8 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         whitelist=texts["whitelist"],
         no_fusion_ops=texts["no_fusion_ops"] or {},
         switches=_read_switches(fields),
+        skip_nodes=texts["skip_nodes"] or {},
+        scope=texts["scope"] or {},
     )
     dims, shapes, types = (_inner(fields, name) for name in ("dims", "shapes", "output_types"))
     return CompileOptions(

@@ -90,6 +90,8 @@ def test_reads_a_conversion() -> None:
         blacklist=(),
         whitelist=(),
         no_fusion_ops=(),
+        skip_file=None,
+        scope=(),
         outputs=(),
         output_types={},
     )

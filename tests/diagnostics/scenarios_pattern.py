@@ -121,6 +121,10 @@ def unknown_name(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return ["compile", write_model(relu()), "-o", "net", "--disable", "ConvBnReluFusionOp"]
 
 
+def unknown_node(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    return ["compile", write_model(relu()), "-o", "net", "--fusion-scope", "encoder*"]
+
+
 SCENARIOS: dict[str, Scenario] = {
     "AF301": missing("AF301", shared_conv()),
     "AF302": missing("AF302", shared_norm()),
@@ -128,6 +132,7 @@ SCENARIOS: dict[str, Scenario] = {
     "AF304": missing("AF304", two_sums()),
     "AF310": unknown_name,
     "AF311": level_4,
+    "AF312": unknown_node,
     "AF320": compiling_with(
         NORMAL
         + 'where = ["w is const"]\n'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autofusion.errors import UsageError
-from autofusion.fusion import Controls, FusionResult
+from autofusion.fusion import Controls, FusionResult, check_node_names
 from autofusion.fusion.trace import render_trace
 from autofusion.ir import Graph
 from fusion.support import Net, displays, ops, reasons, run
@@ -229,3 +229,41 @@ def test_an_unknown_name_in_a_file_of_switches() -> None:
     found = caught.value.diagnostic
     assert found.message == "s.cfg names 'ConvBatchNormFusionPass', which is no operator and no pattern"
     assert found.help == "did you mean ConvBatchnormFusionPass?"
+
+
+@pytest.mark.parametrize(
+    ("glob", "left", "reason"),
+    [
+        ("n", ["Conv+SiLU"], {"N": "DISABLED(x.ini)", "C": "DISABLED(x.ini)"}),
+        ("[ap]", ["Conv+BN", "Conv+SiLU"], None),
+        ("p", ["Conv+BN+ReLU", "Conv+SiLU"], {"A": "DISABLED(x.ini)"}),
+        ("*", [], None),
+    ],
+)
+def test_skipped_nodes_stand_in_no_fused_node(glob: str, left: list[str], reason: dict[str, str] | None) -> None:
+    graph, result = apply(Controls(skip_nodes={glob: "x.ini"}))
+    assert sorted(displays(result)) == left
+    assert "DISABLED(x.ini)" in reasons(result).values()
+    if reason is not None:
+        assert reasons(result).items() <= reason.items()
+    assert all("n" not in node.origin for node in graph if glob == "n" and node.body is not None)
+
+
+def test_only_nodes_in_scope_fuse() -> None:
+    scope = {"d": "--fusion_scope", "[gy]": "--fusion_scope"}
+    _, result = apply(Controls(scope=scope))
+    assert displays(result) == ["Conv+SiLU"]
+    assert "DISABLED(--fusion_scope)" in reasons(result).values()
+    assert displays(apply(Controls(scope={"*": "s"}))[1]) == ["Conv+SiLU", "Conv+BN+ReLU+Pool"]
+
+
+def test_names_of_nodes_are_checked() -> None:
+    net = Net()
+    net.op("Relu", net.input("x", IMAGE), "layer[0].relu")
+    graph = net.output("layer[0].relu")
+    check_node_names(Controls(skip_nodes={"layer[0].relu": "x.ini"}, scope={"layer*": "s"}), graph)
+    with pytest.raises(UsageError) as caught:
+        check_node_names(Controls(skip_nodes={"layer[1].relu": "x.ini"}), graph)
+    found = caught.value.diagnostic
+    assert (found.code, found.help) == ("AF312", "did you mean layer[0].relu?")
+    assert found.message == "x.ini names 'layer[1].relu', which is no node of the model"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from autofusion.cli.atc_settings import Choices
 from autofusion.cli.environment import disabled_fusions
 from autofusion.cli.output import warn_of_passes
+from autofusion.cli.skip_file import read_skip_file
 from autofusion.cli.switch_file import gather_switches
 from autofusion.cli.values import OPEN
 from autofusion.diagnostics import Diagnostic
@@ -22,13 +23,16 @@ def make_options(choices: Choices) -> CompileOptions:
     """What to compile with; GE_FUSION_DISABLE_LIST adds to the fusions that are turned off."""
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
     disabled |= dict.fromkeys(choices.blacklist, "--fusion_blacklist")
+    skipped = read_skip_file(choices.skip_file)
     controls = Controls(
         auto_fusion=choices.fusion,
         level=choices.level,
         disabled=disabled,
         whitelist=dict.fromkeys(choices.whitelist, "--fusion_whitelist") or None,
-        no_fusion_ops=dict.fromkeys(choices.no_fusion_ops, "--no_fusion_ops"),
+        no_fusion_ops=skipped.types | dict.fromkeys(choices.no_fusion_ops, "--no_fusion_ops"),
         switches=gather_switches(choices.switches, choices.switch_file, "--optimization_switch"),
+        skip_nodes=skipped.names,
+        scope=dict.fromkeys(choices.scope, "--fusion_scope"),
     )
     warn_of_passes(controls)
     return CompileOptions(

@@ -269,6 +269,8 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _yes("fusion_blacklist", '"A,B"', "Fusions or operator types to leave out.", modes=(0, 3)),
             _yes("fusion_whitelist", '"A,B"', "The only fusions to apply.", modes=(0, 3)),
             _yes("no_fusion_ops", '"OpA,OpB"', "Operator types that stay out of every fusion.", modes=(0, 3)),
+            _yes("skip_node_names_cfg", "FILE", "Nodes that stay out, below [ByNodeName], [ByNodeType].", modes=(0, 3)),
+            _yes("fusion_scope", '"GLOB,GLOB"', "The only nodes that may fuse, by ONNX name.", modes=(0, 3)),
         ),
         "Operator Tuning": (
             _no(

@@ -29,7 +29,8 @@ class Choices:
     """How a model is to be compiled.
 
     `shapes` are the extents that fix the inputs, `switches` those of --optimization_switch, which win over those of
-    `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types.
+    `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types; `skip_file` is the
+    file of nodes to skip, `scope` names or globs of the only nodes that may fuse.
     `outputs` are the values to compute instead of the model's outputs.  `output_types` has the element type for each
     output as ONNX spells it; its key "" stands for all.
     """
@@ -42,6 +43,8 @@ class Choices:
     blacklist: tuple[str, ...]
     whitelist: tuple[str, ...]
     no_fusion_ops: tuple[str, ...]
+    skip_file: Path | None
+    scope: tuple[str, ...]
     outputs: tuple[str, ...]
     output_types: Mapping[str, str]
 
@@ -178,6 +181,8 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         blacklist=split_names((flags.get("fusion_blacklist", ""),)),
         whitelist=split_names((flags.get("fusion_whitelist", ""),)),
         no_fusion_ops=split_names((flags.get("no_fusion_ops", ""),)),
+        skip_file=Path(flags["skip_node_names_cfg"]) if "skip_node_names_cfg" in flags else None,
+        scope=split_names((flags.get("fusion_scope", ""),)),
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
     )

@@ -27,6 +27,7 @@ def compile_options(function: Function) -> Function:
 
 def read_options(ctx: click.Context) -> CompileOptions:
     """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
+    from autofusion.cli.skip_file import read_skip_file
     from autofusion.cli.switch_file import gather_switches
     from autofusion.fusion import Controls
     from autofusion.options import CompileOptions
@@ -34,17 +35,20 @@ def read_options(ctx: click.Context) -> CompileOptions:
     given = ctx.meta[_KEY]
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
     disabled |= dict.fromkeys(split_names(given["disable"]), "--disable")
+    skipped = read_skip_file(given["skip_node_names_cfg"])
     controls = Controls(
         auto_fusion=given["auto_fusion"] == "on",
         level=given["level"],
         disabled=disabled,
         whitelist=dict.fromkeys(split_names(given["whitelist"]), "--whitelist") or None,
-        no_fusion_ops=dict.fromkeys(split_names(given["no_fusion_op"]), "--no-fusion-op"),
+        no_fusion_ops=skipped.types | dict.fromkeys(split_names(given["no_fusion_op"]), "--no-fusion-op"),
         switches=gather_switches(
             parse_switches(given["optimization_switch"] or "", "--optimization-switch"),
             given["fusion_switch_file"],
             "--optimization-switch",
         ),
+        skip_nodes=skipped.names,
+        scope=dict.fromkeys(split_names(given["fusion_scope"]), "--fusion-scope"),
     )
     warn_of_passes(controls)
     return CompileOptions(
@@ -142,6 +146,24 @@ _OPTIONS = (
         expose_value=False,
         callback=_keep,
         help="Switches that win over those of the file.",
+    ),
+    click.option(
+        "--skip-node-names-cfg",
+        "--skip_node_names_cfg",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help="Nodes that stay out of every fusion, below [ByNodeName] and [ByNodeType].",
+    ),
+    click.option(
+        "--fusion-scope",
+        "--fusion_scope",
+        multiple=True,
+        metavar="GLOB",
+        expose_value=False,
+        callback=_keep,
+        help="The only nodes that may fuse, by ONNX name; repeatable, or with commas.",
     ),
     click.option(
         "--patterns",

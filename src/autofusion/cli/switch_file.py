@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
+from autofusion.cli.control_file import malformed, read_control_file
 from autofusion.cli.output import show_diagnostic
-from autofusion.diagnostics import Diagnostic, Severity, Span
+from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
 from autofusion.fusion import ALL
 from autofusion.plan.fields import parse_json
 
 SECTIONS = ("GraphFusion", "UBFusion")
+
+_KIND = "file of switches"
+_REMEDY = 'write {"Switch": {"GraphFusion": {"NAME": "off"}}}, or lines of NAME:off'
 
 
 def gather_switches(
@@ -33,22 +37,8 @@ def read_switch_file(path: Path) -> dict[str, bool]:
 
     Raises UsageError AF218 where the file is absent or empty, AF217 where it has neither form.
     """
-    text = read_control_file(path, "file of switches")
+    text = read_control_file(path, _KIND, _REMEDY)
     return _read_json(text, path) if text.lstrip().startswith("{") else _read_lines(text, path)
-
-
-def read_control_file(path: Path, kind: str) -> str:
-    """The text of the file at `path`; raises UsageError AF218 where it is absent or empty, AF217 for binary."""
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        message = f"cannot read the {kind} {path.name!r}: {error.strerror}"
-        raise UsageError(Diagnostic("AF218", message, help="name a file that exists")) from error
-    except UnicodeDecodeError as error:
-        raise _malformed(path, "it is no text in UTF-8") from error
-    if not text.strip():
-        raise UsageError(Diagnostic("AF218", f"the {kind} {path.name!r} is empty", help="name a file with content"))
-    return text
 
 
 def _read_json(text: str, path: Path) -> dict[str, bool]:
@@ -99,6 +89,4 @@ def _warn(path: Path, what: str, reason: str) -> None:
 
 
 def _malformed(path: Path, reason: str, line: int = 0) -> UsageError:
-    message = f"the file of switches {path.name!r} cannot be used: {reason}"
-    remedy = 'write {"Switch": {"GraphFusion": {"NAME": "off"}}}, or lines of NAME:off'
-    return UsageError(Diagnostic("AF217", message, help=remedy, span=Span(path.name, line) if line else None))
+    return malformed(path, _KIND, reason, _REMEDY, line)

@@ -20,6 +20,12 @@ PATTERN_CODES = (
     ),
     Code("AF311", "fusion level", "There is no such fusion level.", "The levels are 1, 2 and 3.", "E10013"),
     Code(
+        "AF312",
+        "unknown node",
+        "A name or glob of nodes to skip, or of the scope of fusion, fits no node of the model.",
+        "Correct the name; `autofusion dump MODEL` shows those of the nodes.",
+    ),
+    Code(
         "AF320",
         "emission",
         "A normalize pattern matched, but its operator cannot be made from what it matched.",

@@ -73,11 +73,17 @@ USE_CODES = (
     Code(
         "AF217",
         "content of a control file",
-        "A file of fusion switches has another form, a name twice, or a value that is neither on nor off.",
+        "A file of fusion switches or of nodes to skip has another form, a name twice, or a value that is no switch.",
         "Correct the file.",
         "E20003",
     ),
-    Code("AF218", "no control file", "A file of fusion switches is absent or empty.", "Name another file.", "E21001"),
+    Code(
+        "AF218",
+        "no control file",
+        "A file of fusion switches or of nodes to skip is absent or empty.",
+        "Name another file.",
+        "E21001",
+    ),
     Code(
         "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."
     ),

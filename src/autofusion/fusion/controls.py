@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from autofusion.cann_passes import COUNTERPARTS, UNMATCHED, means_fusion, own_pass
 from autofusion.diagnostics import Diagnostic
@@ -34,6 +35,8 @@ class Controls:
     `switches` has lists of names that are on or off, by who gave them; of two lists the earlier one wins, in one list
     a name wins over `ALL` and off over on.  A fusion that is named as on needs no level, but does not escape
     `disabled`, `no_fusion_ops` or `whitelist`.
+    `skip_nodes` names ONNX nodes that stand in no fused node, and where there is a `scope`, only nodes that it names
+    may fuse; both hold names or globs, by who gave them.
     `stop_after` ends the work after so many rewrites, to find the one at fault.
     """
 
@@ -43,6 +46,8 @@ class Controls:
     whitelist: Mapping[str, str] | None = None
     no_fusion_ops: Mapping[str, str] = field(default_factory=dict[str, str])
     switches: Mapping[str, Mapping[str, bool]] = field(default_factory=dict[str, Mapping[str, bool]])
+    skip_nodes: Mapping[str, str] = field(default_factory=dict[str, str])
+    scope: Mapping[str, str] = field(default_factory=dict[str, str])
     stop_after: int | None = None
 
 
@@ -67,6 +72,9 @@ class Switches:
             for name, by in names.items():
                 if _means(name, candidate):
                     return Block(_disabled(candidate, by, f"{name} is switched off by {by}", f"take {name} off {by}"))
+        outside = self._check_nodes(candidate)
+        if outside is not None:
+            return Block(outside)
         by, name, on = self._find_switch(candidate)
         if not on and name == ALL:
             advice = f"switch {candidate.display} on in {by}"
@@ -87,6 +95,20 @@ class Switches:
         reason = _disabled(candidate, by, f"{candidate.display} is not on {by}", f"add {candidate.display} to {by}")
         return Block(reason, provisional=candidate.pattern.name in self.wrapped)
 
+    def _check_nodes(self, candidate: Candidate) -> Reason | None:
+        """Why the nodes of `candidate` may not fuse, None where they may."""
+        names = [name for bound in candidate.binding.members for name in bound.node.origin]
+        for glob, by in self.controls.skip_nodes.items():
+            found = next((name for name in names if _matches(name, glob)), None)
+            if found is not None:
+                return _disabled(candidate, by, f"{found!r} is kept out of fusion by {by}", f"take {glob} out of {by}")
+        scope = self.controls.scope
+        outside = next((name for name in names if scope and not any(_matches(name, glob) for glob in scope)), None)
+        if outside is None:
+            return None
+        by = next(iter(scope.values()))
+        return _disabled(candidate, by, f"{outside!r} is outside {by}", f"add {outside} to {by}")
+
     def _find_switch(self, candidate: Candidate) -> tuple[str, str, bool]:
         """Who switches `candidate`, by which name, and whether on; two empty texts and True where nobody does."""
         for by, states in self.controls.switches.items():
@@ -97,6 +119,18 @@ class Switches:
             if ALL in states:
                 return by, ALL, states[ALL]
         return "", "", True
+
+
+def check_node_names(controls: Controls, graph: Graph) -> None:
+    """Raise UsageError AF312 for a name or glob of `skip_nodes` or `scope` that no node of the model `graph` has."""
+    given = (*controls.skip_nodes.items(), *controls.scope.items())
+    known = sorted(_node_names(graph)) if given else []
+    for glob, by in given:
+        if any(_matches(name, glob) for name in known):
+            continue
+        close = difflib.get_close_matches(glob, known, n=3)
+        advice = f"did you mean {', '.join(close)}?" if close else "name nodes of the model, or globs such as 'layer1*'"
+        raise UsageError(Diagnostic("AF312", f"{by} names {glob!r}, which is no node of the model", help=advice))
 
 
 def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Graph) -> Switches:
@@ -159,6 +193,20 @@ def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
     )
     what = "no operator and no pattern" if names else "no operator"
     raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
+
+
+def _matches(name: str, glob: str) -> bool:
+    """True where `glob` is the name itself or fits it; names may hold brackets, which mean a choice in a glob."""
+    return name == glob or fnmatchcase(name, glob)
+
+
+def _node_names(graph: Graph) -> set[str]:
+    found: set[str] = set()
+    for node in graph:
+        found.update(node.origin)
+        for _, nested in node.subgraphs():
+            found |= _node_names(nested)
+    return found
 
 
 def _operator_types(graph: Graph) -> set[str]:

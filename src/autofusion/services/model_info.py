@@ -91,6 +91,7 @@ def _control_options(controls: Controls) -> Iterator[str]:
         ("fusion_blacklist", controls.disabled),
         ("fusion_whitelist", controls.whitelist),
         ("no_fusion_ops", controls.no_fusion_ops),
+        ("fusion_scope", controls.scope),
     )
     for option, names in lists:
         if names:
@@ -101,6 +102,8 @@ def _control_options(controls: Controls) -> Iterator[str]:
             yield f'--optimization_switch="{text}"'
         else:
             yield f"--fusion_switch_file={shlex.quote(by)}"
+    for by in dict.fromkeys(controls.skip_nodes.values()):
+        yield f"--skip_node_names_cfg={shlex.quote(by)}"
 
 
 def _pattern_folders(manifest: Manifest) -> list[str]:
