@@ -109,6 +109,8 @@ def test_ends_quietly_when_nobody_reads_on() -> None:
 def test_atc_is_interrupted_cleanly(tmp_path: Path) -> None:
     script = (
         "import signal\n"
+        # A shell starts what runs in the background with interrupts ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from autofusion.cli import atc\n"
         "atc.read_settings = lambda flags: signal.raise_signal(signal.SIGINT)\n"
         "raise SystemExit(atc.run_atc(['--model=a.onnx', '--output=a']))\n"
