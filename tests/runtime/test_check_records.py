@@ -7,9 +7,11 @@ import pytest
 
 from autofusion.errors import ArtifactError
 from autofusion.runtime.native import Context, Native, load_library
-from autofusion.runtime.records import KERNEL_CODES, RECORD, Space
+from autofusion.runtime.records import KERNEL_CODES, OPERANDS, RECORD, Space
 from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, UNWRITTEN, Bench, Case, aligned
+
+SCRATCH = OPERANDS - 1
 
 
 @pytest.fixture(scope="module")
@@ -65,11 +67,11 @@ def test_results_in_memory_that_is_only_read_are_refused(native: Native, name: s
 def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
     bench = Bench(CASES[name], threads=2)
     if name == "depthwise":
-        assert bench.records["operands"]["bytes"][0, 5] == 0
+        assert bench.records["operands"]["bytes"][0, SCRATCH] == 0
         return
-    bench.records["operands"]["bytes"][0, 5] -= 4
+    bench.records["operands"]["bytes"][0, SCRATCH] -= 4
     assert "scratch" in refusal(native, bench.context())
-    bench.records["operands"]["space"][0, 5] = Space.NONE
+    bench.records["operands"]["space"][0, SCRATCH] = Space.NONE
     assert "scratch" in refusal(native, bench.context())
 
 
@@ -198,4 +200,4 @@ def test_memory_must_be_aligned(native: Native) -> None:
 
 
 def test_record_has_the_size_that_the_library_asserts() -> None:
-    assert RECORD.itemsize == 512
+    assert RECORD.itemsize == 1192

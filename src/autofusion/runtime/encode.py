@@ -17,6 +17,7 @@ from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
     DEPTH_BLOCK,
+    FURTHER,
     GATHER_CHANNELS,
     KERNEL_CODES,
     MAX_AXES,
@@ -71,9 +72,7 @@ def encode_step(
     try:
         _check_types(step, buffers)
         ints, floats = _ENCODERS[step.kernel](BoundStep(step, buffers, shapes))
-        names = (step.outputs[0], *step.inputs)
-        operands = [places[name] if name else NOWHERE for name in names]
-        operands += [NOWHERE] * (OPERANDS - 1 - len(operands))
+        operands = _place_operands(step, places)
         operands.append(scratch if step.kernel in _SCRATCH else NOWHERE)
         record["kernel"] = KERNEL_CODES[step.kernel]
         record["operands"] = [(place.space, place.slot, place.offset, place.bytes) for place in operands]
@@ -82,6 +81,17 @@ def encode_step(
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise _refuse(step, error) from error
     return record
+
+
+def _place_operands(step: Step, places: Mapping[str, Place]) -> list[Place]:
+    """Every place of a record but the scratch memory; raises ValueError where there are too few."""
+    first, *further = (places[name] if name else NOWHERE for name in step.outputs)
+    operands = [places[name] if name else NOWHERE for name in step.inputs]
+    if len(operands) >= FURTHER or len(further) >= OPERANDS - FURTHER:
+        raise ValueError(f"it has {len(operands)} operands and {len(step.outputs)} results")
+    operands += [NOWHERE] * (FURTHER - 1 - len(operands))
+    further += [NOWHERE] * (OPERANDS - 1 - FURTHER - len(further))
+    return [first, *operands, *further]
 
 
 def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:

@@ -32,10 +32,13 @@ class Place:
 
 NOWHERE = Place(Space.NONE, 0, 0)
 
-OPERANDS = 6
-"""Operands of a record: the result, up to four operands in the kernel's order, and last the scratch memory."""
+OPERANDS = 16
+"""Operands of a record: the first result, up to ten operands in the kernel's order, further results, scratch memory."""
 
-INTS = 41
+FURTHER = 11
+"""The place of the second result; up to four results follow the first."""
+
+INTS = 96
 FLOATS = 4
 
 OPERAND = np.dtype([("space", "<i4"), ("slot", "<i4"), ("offset", "<i8"), ("bytes", "<i8")])

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AF_ABI_VERSION 1
+#define AF_ABI_VERSION 2
 #define AF_EXPORT __attribute__((visibility("default")))
 
-enum { AF_OPERANDS = 6, AF_INTS = 41, AF_FLOATS = 4, AF_AXES = 8, AF_BATCH_AXES = 6 };
+enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_AXES = 8, AF_BATCH_AXES = 6 };
 
 /* Columns of a weight panel; rows, depth and panels of a block of a matrix product. */
 enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256, AF_PANEL_BLOCK = 8 };
@@ -34,8 +34,9 @@ enum af_kernel {
 
 enum af_space { AF_NONE, AF_ARENA, AF_WEIGHTS, AF_BINDING };
 
-/* Places of a record's operands: the result, the kernel's operands in their order, scratch memory. */
-enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_SCRATCH };
+/* Places of a record's operands: the first result, the kernel's operands in their order, further results, scratch
+   memory. */
+enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_FURTHER = 11, AF_SCRATCH = 15 };
 enum { AF_A = 1, AF_B = 2, AF_SCALE = 2, AF_SHIFT = 3 };
 
 /* The activations, then the other functions of one operand. */
@@ -130,7 +131,7 @@ typedef struct af_step {
     double scale, alpha, beta, unused;
 } af_step;
 
-_Static_assert(sizeof(af_step) == 512, "the layout of runtime/records.py");
+_Static_assert(sizeof(af_step) == 1192, "the layout of runtime/records.py");
 
 typedef struct af_binding {
     void *data;
