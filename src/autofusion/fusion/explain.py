@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.candidate import Candidate
@@ -31,13 +32,8 @@ def index_beginnings(patterns: Iterable[Pattern]) -> RootIndex:
 
 
 def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
-    """Everything in the findings of one sweep that is worth telling, of nodes as they were before any rewrite."""
-    misses = [
-        miss
-        for attempt in findings.attempts
-        if _binds_required(attempt.failure)
-        and is_worth_telling(miss := _from_attempt(scope, attempt), is_spelling=not attempt.pattern.stage)
-    ]
+    """Everything in the findings of one sweep that did not apply, of nodes as they were before any rewrite."""
+    misses = [_from_attempt(scope, attempt) for attempt in findings.attempts]
     misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]
     for candidate, winner in selection.lost:
         name = winner.root.name
@@ -58,15 +54,12 @@ def _binds_required(failure: Failure) -> bool:
 
 def _from_attempt(scope: Scope, attempt: Attempt) -> Miss:
     failure = attempt.failure
-    return _make_miss(
-        scope,
-        attempt.pattern,
-        failure.binding,
-        failure.statement,
-        failure.reason,
-        (failure.satisfied, failure.needed),
-        attempt.position,
+    count = (failure.satisfied, failure.needed)
+    miss = _make_miss(
+        scope, attempt.pattern, failure.binding, failure.statement, failure.reason, count, attempt.position
     )
+    is_near = _binds_required(failure) and is_worth_telling(miss, is_spelling=not attempt.pattern.stage)
+    return replace(miss, is_near=is_near)
 
 
 def _from_match(scope: Scope, candidate: Candidate, reason: Reason) -> Miss:
@@ -100,6 +93,7 @@ def _make_miss(
         text=statement.text,
         position=position,
         graph=scope.path,
+        origin=tuple(dict.fromkeys(name for bound in binding.members for name in bound.node.origin)),
     )
 
 
@@ -120,14 +114,15 @@ def _from_beginning(scope: Scope, beginnings: RootIndex, node: Node, position: i
         if binding is None or check_clauses(scope, binding, entry.pattern.where) is not None:
             continue
         following = _following_statements(entry.form, entry.root)
-        reason = _explain_readers(scope, entry, node.outputs[0], following)
-        if reason is None or check_flow(scope, entry.pattern, binding) is not None:
+        found = _explain_readers(scope, entry, node.outputs[0], following)
+        if found is None or check_flow(scope, entry.pattern, binding) is not None:
             continue
+        statement, reason = found
         bound = len(binding.nodes)
         needed = len({*binding.nodes, *(statement.name for statement in entry.form.required)})
         count = (bound, max(needed, bound + 1))
-        if count[0] * 2 >= count[1]:
-            yield _make_miss(scope, entry.pattern, binding, following[0], reason, count, position)
+        miss = _make_miss(scope, entry.pattern, binding, statement, reason, count, position)
+        yield replace(miss, is_near=count[0] * 2 >= count[1])
 
 
 def _following_statements(form: Form, statement: Statement) -> list[Statement]:
@@ -143,12 +138,15 @@ def _following_statements(form: Form, statement: Statement) -> list[Statement]:
     return found
 
 
-def _explain_readers(scope: Scope, entry: Entry, value: str, following: list[Statement]) -> Reason | None:
+def _explain_readers(
+    scope: Scope, entry: Entry, value: str, following: list[Statement]
+) -> tuple[Statement, Reason] | None:
+    """The statement that would have gone on, and why no reader of `value` is one; None where a reader may be."""
     if value in scope.graph.outputs:
         # Where nothing else reads it the model just ends here, and dropping the output would change nothing.
         if scope.graph.consumers(value):
-            return output_reason(entry.pattern, value, entry.root.name)
-        return Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
+            return following[0], output_reason(entry.pattern, value, entry.root.name)
+        return following[0], Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
     readers = list(scope.graph.consumers(value))
     if not readers:
         return None
@@ -156,9 +154,23 @@ def _explain_readers(scope: Scope, entry: Entry, value: str, following: list[Sta
     captured = next((use for use in readers if use.index == CAPTURED), None)
     if captured is not None:
         detail = f"{value!r} is read by a nested graph of {captured.node.name}"
-        return Reason(Code.NESTED_GRAPH, (value, captured.node.name), detail, captured.node.name, value)
+        return following[0], Reason(Code.NESTED_GRAPH, (value, captured.node.name), detail, captured.node.name, value)
     fitting = [use for use in readers if not set(keys).isdisjoint(keys_of(use.node))]
     if not fitting:
-        return operator_reason(readers[0].node, keys, f"{value!r} feeds {readers[0].node.name}", value)
+        return following[0], operator_reason(readers[0].node, keys, f"{value!r} feeds {readers[0].node.name}", value)
     others = [use for use in readers if use is not fitting[0]]
-    return readers_reason(entry.pattern, value, others, entry.root.name) if others else None
+    if others:
+        return following[0], readers_reason(entry.pattern, value, others, entry.root.name)
+    return _explain_refusal(scope, entry.form, fitting[0].node, following)
+
+
+def _explain_refusal(
+    scope: Scope, form: Form, reader: Node, following: list[Statement]
+) -> tuple[Statement, Reason] | None:
+    """Why `reader`, which has the operator of one of the statements, is none of them all the same."""
+    matcher = Matcher(scope, form)
+    fitting = [statement for statement in following if not set(statement.keys).isdisjoint(keys_of(reader))]
+    refusals = [(statement, matcher.refuse(statement, reader)) for statement in fitting]
+    if any(reason is None for _, reason in refusals):
+        return None
+    return next(((statement, reason) for statement, reason in refusals if reason is not None), None)

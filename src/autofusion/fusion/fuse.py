@@ -45,11 +45,15 @@ class Fusion:
 
 @dataclass(frozen=True)
 class FusionResult:
-    """What `fuse` did: fusions and normal forms in the order they were made, and the misses as they were found."""
+    """What `fuse` did: fusions and normal forms in the order they were made, and what did not apply as it was found.
+
+    `misses` are the near ones, the best for each anchor; `attempts` are all, the far ones and lesser ones too.
+    """
 
     fusions: tuple[Fusion, ...]
     misses: tuple[Miss, ...]
     normalized: tuple[Fusion, ...]
+    attempts: tuple[Miss, ...] = ()
 
 
 def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = None) -> FusionResult:
@@ -117,11 +121,12 @@ class _Fuser:
     def result(self) -> FusionResult:
         """The records, each step with the node that wraps it, misses without those that came good."""
         steps = [replace(step, inside=self._wrapper(step)) for step in self._steps]
-        misses = choose_best(miss for stage, raw in self._misses for miss in self._settle(stage, raw))
+        attempts = tuple(miss for stage, raw in self._misses for miss in self._settle(stage, raw))
         return FusionResult(
             fusions=tuple(step for step in steps if step.stage),
-            misses=tuple(misses),
+            misses=tuple(choose_best(miss for miss in attempts if miss.is_near)),
             normalized=tuple(step for step in steps if not step.stage),
+            attempts=attempts,
         )
 
     def _run_nested(self, scope: Scope, node: Node, stage: int, patterns: Sequence[Pattern]) -> Node:

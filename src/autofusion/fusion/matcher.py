@@ -63,6 +63,19 @@ class Matcher:
         """All bindings of `statement` and what feeds it, whatever reads it."""
         return self._match_node(statement, node, Binding(self._form))
 
+    def refuse(self, statement: Statement, node: Node) -> Reason | None:
+        """Why the attributes or the number of operands of `node` fit no call of `statement`, None where they fit one.
+
+        None as well where no call names the operator of `node`.
+        """
+        keys = keys_of(node)
+        reasons = [
+            self._check_attributes(call, node) or _check_arity(call, node)
+            for call in statement.calls
+            if call.key in keys
+        ]
+        return None if None in reasons else next(iter(reasons), None)
+
     def fail(self, binding: Binding, statement: Statement, reason: Reason, satisfied: int | None = None) -> None:
         """Note that an attempt ended here; one that bound nothing is none."""
         found = Failure(binding, statement, reason, len(binding.nodes) if satisfied is None else satisfied)

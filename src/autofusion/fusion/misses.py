@@ -18,6 +18,8 @@ class Miss:
     `satisfied` of `needed` statements fitted; `statement` is the one that did not, `span` and
     `text` its line.  `instead` is the display name of what was applied at the anchor, "" for nothing,
     and `left_out` the bound nodes that it does without.  `graph` names the control-flow node around it.
+    `origin` has the ONNX nodes behind the bound ones; `is_near` is False of an attempt that came less than
+    half of the way, which is told only where somebody asks for its node or pattern.
     """
 
     pattern: str
@@ -35,6 +37,8 @@ class Miss:
     graph: str = ""
     instead: str = ""
     left_out: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+    is_near: bool = True
 
     @property
     def code(self) -> Code:
@@ -48,13 +52,13 @@ class Miss:
 
     @property
     def help(self) -> str:
-        """The remedy, "" where there is none to give."""
-        return self.reason.help
+        """The remedy."""
+        return self.reason.remedy
 
     @property
     def culprit(self) -> tuple[str, str]:
-        """The node and the value at fault, "" where there is none."""
-        return self.reason.node, self.reason.value
+        """The node at fault, else the one bound to the failing statement, and the value; "" where there is none."""
+        return self.reason.node or self.bound.get(self.statement, ""), self.reason.value
 
     @property
     def message(self) -> str:
@@ -114,7 +118,7 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
         known = best.get((miss.graph, miss.anchor))
-        if known is None or _rank(miss) > _rank(known):
+        if known is None or rank_miss(miss) > rank_miss(known):
             best[miss.graph, miss.anchor] = miss
     binding: dict[tuple[str, str], list[frozenset[str]]] = {}
     for miss in best.values():
@@ -124,10 +128,11 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     return [miss for miss in best.values() if not _is_part(miss, binding)]
 
 
+def rank_miss(miss: Miss) -> tuple[int, int, int]:
+    """How far a miss came: statements that fitted, then few that are wanting, then nodes bound."""
+    return miss.satisfied, -miss.needed, len(miss.bound)
+
+
 def _is_part(miss: Miss, binding: Mapping[tuple[str, str], list[frozenset[str]]]) -> bool:
     nodes = frozenset(miss.bound.values())
     return any(nodes < others for node in nodes for others in binding[miss.graph, node])
-
-
-def _rank(miss: Miss) -> tuple[int, int, int]:
-    return miss.satisfied, -miss.needed, len(miss.bound)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -37,9 +37,37 @@ class Code(StrEnum):
     TAKEN_BY = "TAKEN_BY"  # pattern
 
 
+_REMEDIES: Mapping[Code, str] = {
+    Code.OPERATOR: "put one of the expected operators there, or write a pattern for the order that the model has",
+    Code.ARITY: "export the operator with the operands that the pattern names, or write a pattern for these",
+    Code.OPERAND: "let both operands be the same value, or write a pattern that takes two",
+    Code.MULTI_READER: "let nothing else read the value, or accept two kernels",
+    Code.GRAPH_OUTPUT: "drop the value from the graph outputs, or accept two kernels",
+    Code.EXTRA_OUTPUT: "let nothing read that result",
+    Code.NESTED_GRAPH: "move the nested reader out of its graph, or accept two kernels",
+    Code.CONTROL_FLOW: "compute the value inside the nested graph, out of which no fusion reaches",
+    Code.NOT_CONSTANT: "make the value an initializer of the model",
+    Code.OVERRIDABLE: "remove the value from the graph inputs to make it a constant",
+    Code.DTYPE: "export the model with one element type in this place",
+    Code.SHAPE_UNKNOWN: "give the model's inputs their shapes",
+    Code.BROADCAST: "give the operand the shape that was expected, which cannot widen the result",
+    Code.ATTRIBUTE: "export the operator with the attribute that was expected",
+    Code.CONSTANT_VALUE: "write the constant that the spelling has",
+    Code.TRAINING_MODE: "export the model for inference",
+    Code.AXIS: "export the operator for the axis that was expected",
+    Code.CYCLE: "compute what comes back into the match from other values",
+    Code.OPSET: "convert the model to an opset that this compiler knows",
+    Code.UNKNOWN_OP: "write the operator in those of ONNX, or a pattern that names it",
+    Code.KERNEL_LIMIT: "stay within what the kernel can do, or accept two kernels",
+    Code.MEMORY: "accept two kernels",
+    Code.TAKEN_BY: "turn the other fusion off with --disable where this one is wanted",
+}
+"""What to do where a reason has no better advice; a list or level that is in the way always names itself."""
+
+
 @dataclass(frozen=True)
 class Reason:
-    """A code with its arguments, the sentence that says it, the node and value at fault, and a remedy.
+    """A code with its arguments, the sentence that says it, the node and value at fault, and advice of its own.
 
     `str` gives the short form, such as `MULTI_READER(conv1_out, Add_17)`.
     """
@@ -50,6 +78,11 @@ class Reason:
     node: str = ""
     value: str = ""
     help: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What to do: the advice given with the reason, or else that of its code."""
+        return self.help or _REMEDIES.get(self.code, "")
 
     def __str__(self) -> str:
         return f"{self.code}({', '.join(self.arguments)})" if self.arguments else str(self.code)
