@@ -38,7 +38,9 @@ def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, sele
     for candidate, winner in selection.lost:
         name = winner.root.name
         detail = f"{winner.display} at {name} takes nodes of it"
-        misses.append(_from_match(scope, candidate, Reason(Code.TAKEN_BY, (winner.pattern.name,), detail, name)))
+        advice = f"disable {winner.display} where this one is wanted in its place"
+        reason = Reason(Code.TAKEN_BY, (winner.pattern.name,), detail, name, help=advice)
+        misses.append(_from_match(scope, candidate, reason))
     taken = {name for candidate in selection.chosen for name in candidate.members}
     for position, node in enumerate(scope.graph.topological()):
         if node.name not in taken and not node.pattern:

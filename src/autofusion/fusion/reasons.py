@@ -35,6 +35,7 @@ class Code(StrEnum):
     DISABLED = "DISABLED"  # by
     LEVEL = "LEVEL"  # needed level
     TAKEN_BY = "TAKEN_BY"  # pattern
+    RESERVED = "RESERVED"  # manual rule
 
 
 _REMEDIES: Mapping[Code, str] = {
@@ -60,7 +61,6 @@ _REMEDIES: Mapping[Code, str] = {
     Code.UNKNOWN_OP: "write the operator in those of ONNX, or a pattern that names it",
     Code.KERNEL_LIMIT: "stay within what the kernel can do, or accept two kernels",
     Code.MEMORY: "accept two kernels",
-    Code.TAKEN_BY: "turn the other fusion off with --disable where this one is wanted",
 }
 """What to do where a reason has no better advice; a list or level that is in the way always names itself."""
 
