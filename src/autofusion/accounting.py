@@ -30,6 +30,16 @@ def count_types(graph: Graph) -> Counter[str]:
     return counts
 
 
+def name_operators(graph: Graph) -> dict[str, str]:
+    """The operators of the nodes of `graph`, those of control-flow graphs included, by their ONNX names."""
+    found: dict[str, str] = {}
+    for node in graph:
+        found |= dict.fromkeys(node.origin, node.op)
+        for _, nested in node.subgraphs():
+            found |= name_operators(nested)
+    return found
+
+
 def build_report(
     model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered
 ) -> FusionReport:
@@ -43,7 +53,7 @@ def build_report(
         patterns=tuple(_count_patterns(result.fusions, graph, lowered)),
         normalized=tuple(_count_normalized(result.normalized)),
         fused=tuple(_fused_node(fusion, displays) for fusion in result.fusions),
-        misses=tuple(map(_missed_node, result.misses)),
+        misses=tuple(map(missed_node, result.misses)),
         host=tuple(HostStep(step.node, step.op, step.reason) for step in lowered.host_steps),
         by_type_before=before,
         by_type_after=after,
@@ -91,7 +101,9 @@ def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:
     return FusedNode(fusion.node, fusion.display, fusion.op, fusion.origin, inside)
 
 
-def _missed_node(miss: Miss) -> MissedNode:
+def missed_node(miss: Miss) -> MissedNode:
+    """The record of a miss."""
+    at_node, at_value = miss.culprit
     return MissedNode(
         node=miss.anchor,
         pattern=miss.display,
@@ -106,4 +118,6 @@ def _missed_node(miss: Miss) -> MissedNode:
         sentence=miss.message,
         text=miss.text,
         bound=miss.bound,
+        at_node=at_node,
+        at_value=at_value,
     )

@@ -5,23 +5,24 @@ Each stage takes what the one before it gave and nothing else; `dump` is handed 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autofusion.accounting import build_report, count_types
+from autofusion.accounting import build_report, count_types, name_operators
 from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, UsageError
 from autofusion.frontend import Model, read_model, write_graph
-from autofusion.fusion import check_node_names, fuse
+from autofusion.fusion import FusionResult, check_node_names, fuse
 from autofusion.ir import DType, Graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
 from autofusion.lowering import Lowered, lower
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.passes import cast_outputs, run_passes
-from autofusion.patternlang import find_builtin_patterns, load_patterns
+from autofusion.patternlang import Pattern, find_builtin_patterns, load_patterns
 from autofusion.plan.text import render_plan
 from autofusion.report.cann import render_cann
 from autofusion.report.json import render_json
@@ -34,6 +35,21 @@ STAGES = ("frontend", "passes", "fusion", "plan")
 
 Dump = Callable[[str, str], None]
 """Takes the name of a stage and the text of its result."""
+
+
+@dataclass(frozen=True)
+class FusedModel:
+    """A model after fusion, and what was known before it.
+
+    `before` counts the operators of the model as read, `operators` has them by the ONNX names of its nodes.
+    """
+
+    model: Model
+    before: Counter[str]
+    operators: Mapping[str, str]
+    patterns: tuple[Pattern, ...]
+    graph: Graph
+    result: FusionResult
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,19 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     Raises ModelError, UsageError or PatternError for what is wrong with the model, the options or a pattern file.
     """
     options = options or CompileOptions()
+    fused = fuse_model(path, options, dump=dump)
+
+    lowered = lower(fused.graph, backend=options.backend)
+    if dump is not None:
+        dump("plan", render_plan(lowered.plan))
+
+    report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered)
+    return Compilation(fused.model, fused.graph, lowered, report, options)
+
+
+def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> FusedModel:
+    """The first half of `compile_model`, up to the graph of fused nodes; raises what it does."""
+    options = options or CompileOptions()
     show = dump or _ignore
     patterns = load_patterns([find_builtin_patterns(), *options.pattern_directories])
 
@@ -60,6 +89,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     graph = model.graph
     check_node_names(options.controls, graph)
     before = count_types(graph)
+    operators = name_operators(graph)
     verify_graph(graph, "the frontend")
     show("frontend", dump_graph(graph) if dump else "")
 
@@ -70,12 +100,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     result = fuse(graph, patterns, options.controls)
     verify_graph(graph, "fusion")
     show("fusion", dump_graph(graph) if dump else "")
-
-    lowered = lower(graph, backend=options.backend)
-    show("plan", render_plan(lowered.plan) if dump else "")
-
-    report = build_report(model, before, graph, result, lowered)
-    return Compilation(model, graph, lowered, report, options)
+    return FusedModel(model, before, operators, patterns, graph, result)
 
 
 def read_source(path: Path, options: CompileOptions) -> Model:

@@ -62,7 +62,8 @@ class MissedNode:
     value and node at fault, `help` the remedy.  `matched` of `total` statements were satisfied; `place` is the
     failing statement as `file:line`, `instead` the display name of the smaller pattern that was applied.
     `number` is the diagnostic code, `sentence` says how far the pattern came, `text` is the failing statement,
-    and `bound` has the nodes that were bound by statement.
+    and `bound` has the nodes that were bound by statement.  `at_node` and `at_value` are what is at fault, "" where
+    it is none of the model's.
     """
 
     node: str
@@ -78,6 +79,8 @@ class MissedNode:
     sentence: str = ""
     text: str = ""
     bound: Mapping[str, str] = field(default_factory=dict[str, str])
+    at_node: str = ""
+    at_value: str = ""
 
     @property
     def code(self) -> str:
@@ -202,6 +205,9 @@ def _read_missed(row: Json) -> MissedNode:
         sentence=_text(row, "sentence"),
         text=_text(row, "text"),
         bound={str(name): str(node) for name, node in _table(row, "bound").items()},
+        # Baselines are kept for long, and older ones do not have these.
+        at_node=_text({"at_node": "", **row}, "at_node"),
+        at_value=_text({"at_value": "", **row}, "at_value"),
     )
 
 
