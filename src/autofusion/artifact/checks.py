@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from autofusion.plan import KERNELS, Buffer, Plan, Size, Step, Tensor, size_symbols
+from autofusion.plan import KERNELS, Buffer, Plan, Setting, Size, Step, Tensor, size_symbols
 from autofusion.plan.dtypes import STRING, storage_type
+from autofusion.plan.kernels import Kernel
 
 _MAX_EXTENT = 1 << 48
 _MAX_RANK = 64
@@ -109,15 +110,33 @@ def _check_step(step: Step, plan: Plan, symbols: frozenset[str], known: set[str]
             raise ValueError(f"{place} names {name!r}, which is no buffer")
     if step.kernel == "host":
         return
-    if len(step.inputs) > len(kernel.operands) or len(step.outputs) != 1 or not step.outputs[0]:
-        raise ValueError(f"{place} has more operands than kernel {step.kernel}")
+    _check_counts(step, kernel, place)
     for index, operand in enumerate(kernel.operands):
-        if not operand.endswith("?") and (index >= len(step.inputs) or not step.inputs[index]):
+        if not operand.endswith(("?", "...")) and (index >= len(step.inputs) or not step.inputs[index]):
             raise ValueError(f"{place} lacks operand {operand}")
     if any(plan.buffers[name].shape is None for name in (*step.inputs, *step.outputs) if name):
         raise ValueError(f"{place} works on a buffer whose shape only a run can tell")
+    for name in kernel.sizes:
+        _check_sizes(step.attributes.get(name), f"attribute {name} of {place}", symbols, known)
     if step.kernel == "extents":
         _check_extents(step, place, plan.buffers[step.outputs[0]], symbols, known)
+
+
+def _check_counts(step: Step, kernel: Kernel, place: str) -> None:
+    if len(step.inputs) > len(kernel.operands) and kernel.operands != ("...",):
+        raise ValueError(f"{place} has more operands than kernel {step.kernel}")
+    if not 1 <= len(step.outputs) <= len(kernel.results) or not step.outputs[0]:
+        raise ValueError(f"{place} has {len(step.outputs)} results, which kernel {step.kernel} has not")
+
+
+def _check_sizes(values: Setting, place: str, symbols: frozenset[str], known: set[str]) -> None:
+    if not isinstance(values, list):
+        raise ValueError(f"{place} is no list of sizes")
+    for value in values:
+        if type(value) is not int and not isinstance(value, str):
+            raise ValueError(f"{place} has {value!r:.40}, which is no size")
+        if isinstance(value, str):
+            _check_size(value, place, symbols, known)
 
 
 def _check_extents(step: Step, place: str, result: Buffer, symbols: frozenset[str], known: set[str]) -> None:

@@ -35,15 +35,26 @@ ACTIVATIONS = (
 
 @dataclass(frozen=True)
 class Kernel:
-    """Signature of one kernel: operand names in order, attribute names, storage of data operands."""
+    """Signature of one kernel: operand names in order, attribute names, storage of data operands, result names.
+
+    `sizes` are the attributes that are lists of size expressions; a step's results may end early where the names
+    of those left out end in "?".
+    """
 
     name: str
     operands: tuple[str, ...]
     attributes: tuple[str, ...]
     layouts: tuple[str, ...]
+    results: tuple[str, ...] = ("y",)
+    sizes: tuple[str, ...] = ()
 
 
 _EPILOGUE = ("activation", "alpha", "beta")
+
+NORMS = ("", "layer", "rms")
+"""Normalizations of the last axis: none, LayerNormalization, RMSNormalization."""
+
+ATTENTION_VIEWS = ("q_view", "k_view", "v_view", "y_view")
 
 KERNELS: dict[str, Kernel] = {
     kernel.name: kernel
@@ -57,15 +68,51 @@ KERNELS: dict[str, Kernel] = {
             ("kernel", "strides", "pads", "dilations", "group", *_EPILOGUE),
             ("nhwc",),
         ),
-        # y = act(alpha_product * a @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
+        # y = act(scale * n(a) @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
         # (`trans_b`), batch axes broadcast as in ONNX MatMul; bias [N]; residual of y's shape.
-        # `packed` (native only): b is constant, rank 2, and stored as column panels.
+        # `norm` and `epsilon`: n normalizes the rows of a, then scales by gamma [K] and shifts by beta [K].
+        # `widths`: b's columns are dealt out to that many results.  `gated`: b is [K, 2 N], y = act(left) * right.
+        # `packed` (native only): b is constant, rank 2, and stored as column panels, each part from a new panel on.
         Kernel(
             "matmul",
-            ("a", "b", "bias?", "residual?"),
-            ("trans_a", "trans_b", "scale", "packed", *_EPILOGUE),
+            ("a", "b", "bias?", "residual?", "gamma?", "beta?"),
+            ("trans_a", "trans_b", "scale", "packed", "norm", "epsilon", "widths", "gated", *_EPILOGUE),
             ("plain",),
+            ("y", "y2?", "y3?", "y4?"),
         ),
+        # y = softmax(scale * q k^T + masks) v for every head; see docs/fused-ops.md.
+        Kernel(
+            "attention",
+            ("q", "k", "v", "bias?", "mask?", "keep?", "past_key?", "past_value?"),
+            ("extents", *ATTENTION_VIEWS, "scale", "keep_mode", "keep_drops", "fill", "causal", "guard"),
+            ("plain",),
+            ("y", "present_key?", "present_value?"),
+            ("extents", *ATTENTION_VIEWS),
+        ),
+        # y = n(x + residual) over the last `axes` axes, scaled by gamma and shifted by beta of their extents;
+        # the second result is the sum.  `kind`: "layer" or "rms".
+        Kernel("norm", ("x", "gamma?", "beta?", "residual?"), ("kind", "epsilon", "axes"), ("plain",), ("y", "sum?")),
+        # y = scale * (x - mean) / sqrt(variance + epsilon) + bias with the mean over each of `groups` groups of
+        # channels of each sample; scale and bias [C].
+        Kernel("group_norm", ("x", "scale", "bias"), ("groups", "epsilon"), ("any",)),
+        # x with the first `width` numbers of each head rotated in pairs by the angles of cos and sin.
+        Kernel(
+            "rotary",
+            ("x", "cos", "sin"),
+            ("extents", "x_view", "y_view", "width", "interleaved"),
+            ("plain",),
+            sizes=("extents", "x_view", "y_view"),
+        ),
+        # y = n(rows of table_1 + rows of table_2 + rows of table_3); the second result is the sum.
+        Kernel(
+            "embedding",
+            ("table_1", "ids_1?", "table_2?", "ids_2?", "table_3?", "ids_3?", "gamma?", "beta?"),
+            ("norm", "epsilon"),
+            ("plain",),
+            ("y", "sum?"),
+        ),
+        # y = the last register of `program` over operands that broadcast to it, reduced over the last axis by `reduce`.
+        Kernel("pointwise", ("...",), ("program", "reduce"), ("any",)),
         # `kind`: "max", "average" (`include_pad`: padded cells count) ; `is_global`: the window is the whole
         # image and the geometry attributes are absent.  Cells past the padded image, which ceil_mode
         # brings, never count.  y's extents are those of its buffer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -15,6 +15,7 @@ from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.records import KERNEL_CODES, Place, Space
 from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims
+from autofusion.runtime.sizes import bind_step
 from autofusion.runtime.views import stored_bytes
 
 MAX_BYTES = 1 << 46
@@ -61,6 +62,7 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
         ArtifactError: The plan is damaged.
     """
     shapes = bind_shapes(plan, dims)
+    plan = replace(plan, steps=tuple(bind_step(step, dims) for step in plan.steps))
     extents = {
         name: stored_bytes(plan.buffers[name], shape)
         for name, shape in shapes.items()

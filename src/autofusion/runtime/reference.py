@@ -15,6 +15,7 @@ from autofusion.runtime.constants import read_constant
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.host import check_result, compute_extents, prepare_host_steps
 from autofusion.runtime.shapes import Shape, bind_shapes
+from autofusion.runtime.sizes import bind_step
 from autofusion.runtime.views import present, store
 from autofusion.runtime.watch import Watch
 
@@ -81,8 +82,10 @@ class ReferenceExecutor:
         name = step.outputs[0]
         if step.kernel == "extents":
             return [compute_extents(step, dims, self._plan.buffers[name].dtype, shapes[name])]
+        attributes = bind_step(step, dims).attributes
         try:
-            return [self._definitions[step.kernel](operands, step.attributes, shapes[name])]
+            found = self._definitions[step.kernel](operands, attributes, shapes[name])
+            return found[: len(step.outputs)] if isinstance(found, tuple) else [found]
         except (ValueError, KeyError, TypeError, IndexError) as error:
             text = f"step {step.node!r} is no valid {step.kernel} step: {error}"
             raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error

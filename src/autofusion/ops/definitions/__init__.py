@@ -14,15 +14,26 @@ from typing import Any
 import numpy as np
 
 from autofusion.ops.definitions.affine import affine
+from autofusion.ops.definitions.attention import attention
 from autofusion.ops.definitions.binary import binary
 from autofusion.ops.definitions.conv import conv
+from autofusion.ops.definitions.embedding import embedding
+from autofusion.ops.definitions.group_norm import group_norm
 from autofusion.ops.definitions.matmul import matmul
 from autofusion.ops.definitions.move import move
+from autofusion.ops.definitions.norm import norm
+from autofusion.ops.definitions.pointwise import pointwise
 from autofusion.ops.definitions.pool import pool
+from autofusion.ops.definitions.rotary import rotary
 from autofusion.ops.definitions.unary import unary
 
-Definition = Callable[[Sequence[np.ndarray | None], Mapping[str, Any], tuple[int, ...]], np.ndarray]
-"""(operands in the table's order, None where absent; attributes; shape of the result) -> the result."""
+Definition = Callable[
+    [Sequence[np.ndarray | None], Mapping[str, Any], tuple[int, ...]], np.ndarray | tuple[np.ndarray, ...]
+]
+"""(operands in the table's order, None where absent; attributes; shape of the first result) -> the result or results.
+
+Size expressions among the attributes are numbers by then.
+"""
 
 DEFINITIONS: Mapping[str, Definition] = {
     "conv": conv,
@@ -31,6 +42,12 @@ DEFINITIONS: Mapping[str, Definition] = {
     "affine": affine,
     "unary": unary,
     "binary": binary,
+    "attention": attention,
+    "norm": norm,
+    "group_norm": group_norm,
+    "rotary": rotary,
+    "embedding": embedding,
+    "pointwise": pointwise,
     "relayout": move,
     "copy": move,
 }
