@@ -1,8 +1,21 @@
 """Fusion: matching patterns against a graph, judging legality, choosing, rewriting, and saying what did not apply."""
 
-from autofusion.fusion.controls import ALL, Controls, check_node_names
+from autofusion.fusion.controls import ALL, Controls, check_node_names, find_nodes, find_patterns
 from autofusion.fusion.fuse import Fusion, FusionResult, fuse
-from autofusion.fusion.misses import Miss
+from autofusion.fusion.misses import Miss, rank_miss
 from autofusion.fusion.reasons import Code, Reason
 
-__all__ = ["ALL", "Code", "Controls", "Fusion", "FusionResult", "Miss", "Reason", "check_node_names", "fuse"]
+__all__ = [
+    "ALL",
+    "Code",
+    "Controls",
+    "Fusion",
+    "FusionResult",
+    "Miss",
+    "Reason",
+    "check_node_names",
+    "find_nodes",
+    "find_patterns",
+    "fuse",
+    "rank_miss",
+]

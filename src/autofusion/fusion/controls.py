@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -126,11 +126,29 @@ def check_node_names(controls: Controls, graph: Graph) -> None:
     given = (*controls.skip_nodes.items(), *controls.scope.items())
     known = sorted(_node_names(graph)) if given else []
     for glob, by in given:
-        if any(_matches(name, glob) for name in known):
-            continue
-        close = difflib.get_close_matches(glob, known, n=3)
-        advice = f"did you mean {', '.join(close)}?" if close else "name nodes of the model, or globs such as 'layer1*'"
-        raise UsageError(Diagnostic("AF312", f"{by} names {glob!r}, which is no node of the model", help=advice))
+        find_nodes(glob, by, known)
+
+
+def find_nodes(glob: str, by: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The names of nodes among `known` that `glob` is or fits; raises UsageError AF312 where there is none."""
+    found = tuple(name for name in known if _matches(name, glob))
+    if found:
+        return found
+    close = difflib.get_close_matches(glob, known, n=3)
+    advice = f"did you mean {', '.join(close)}?" if close else "name nodes of the model, or globs such as 'layer1*'"
+    raise UsageError(Diagnostic("AF312", f"{by} names {glob!r}, which is no node of the model", help=advice))
+
+
+def find_patterns(name: str, by: str, patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
+    """The patterns that `name` means: their own, a display name, a fused operator, a pass of CANN.
+
+    Raises UsageError AF310 where it means none.
+    """
+    fused = enumerate_names(patterns)
+    found = tuple(pattern for pattern in patterns if _names_pattern(name, pattern, fused[pattern.name]))
+    if not found:
+        raise _unknown_name(name, by, "no pattern", {*fused, *(text for texts in fused.values() for text in texts)})
+    return found
 
 
 def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Graph) -> Switches:
@@ -183,16 +201,20 @@ def _check_name(name: str, by: str, names: set[str], ops: set[str]) -> None:
     """Raise UsageError unless `name` is one of the pattern `names`, one of `ops`, or an ONNX operator."""
     if name in names or name in ops or schema_of(name.rpartition("::")[2]) is not None:
         return
-    every = sorted({*names, *ops, *(op for domain, op in operators() if not domain)})
-    same = [known for known in every if known.casefold() == name.casefold()]
+    every = {*names, *ops, *(op for domain, op in operators() if not domain)}
+    raise _unknown_name(name, by, "no operator and no pattern" if names else "no operator", every)
+
+
+def _unknown_name(name: str, by: str, what: str, known: Iterable[str]) -> UsageError:
+    every = sorted(known)
+    same = [text for text in every if text.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, every, n=3)
     advice = (
         f"did you mean {', '.join(close)}?"
         if close
         else "known are operator types, pattern names, display names, fused operators and passes of CANN"
     )
-    what = "no operator and no pattern" if names else "no operator"
-    raise UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
+    return UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
 
 
 def _matches(name: str, glob: str) -> bool:
