@@ -14,7 +14,8 @@ from autofusion.ops.operands import content_of
 from autofusion.passes.redirect import hand_on, is_inner
 from autofusion.passes.sweep import sweep
 
-_VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
+"""Operators that change the extents and leave the elements in order."""
 
 
 def merge_views(graph: Graph) -> int:
@@ -27,7 +28,7 @@ def merge_views(graph: Graph) -> int:
 
 
 def _merge(node: Node, scope: GraphScope) -> int:
-    if node.op not in _VIEWS:
+    if node.op not in VIEWS:
         return 0
     shape = scope.value(node.outputs[0]).shape
     source = node.inputs[0]
@@ -43,7 +44,7 @@ def _merge(node: Node, scope: GraphScope) -> int:
 def _viewed(value: str, graph: Graph) -> str | None:
     """What `value` is a view of, None where it is not the result of one in this graph."""
     producer = graph.producer(value)
-    if producer is None or producer.op not in _VIEWS or producer.domain or producer.opaque:
+    if producer is None or producer.op not in VIEWS or producer.domain or producer.opaque:
         return None
     return producer.inputs[0]
 
