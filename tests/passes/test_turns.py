@@ -98,6 +98,16 @@ def test_operands_of_products_keep_their_transposes(tmp_path: Path) -> None:
     assert written(graph) == ["t = Transpose(k)", "y = MatMul(q, t)"]
 
 
+def test_repeated_heads_keep_their_views(tmp_path: Path) -> None:
+    text = """g (float[1, 5, 8] x) => (float y)
+              <int64[4] heads = {1, 5, 2, 4}, int64[1] two = {2}, int64[5] wide = {1, 2, 3, 5, 4},
+               int64[3] all = {6, 5, 4}, int64[4] split = {1, 6, 4, 5}>
+              { a = Reshape(x, heads) t = Transpose<perm = [0, 2, 1, 3]>(a) u = Unsqueeze(t, two) e = Expand(u, wide)
+                b = Reshape(e, all) k = Transpose<perm = [0, 2, 1]>(b) c = Reshape(k, split) y = Neg(c) }"""
+    left = reduce(text, tmp_path, {"x": random(1, 1, 5, 8)})
+    assert left == "Reshape Transpose Unsqueeze Expand Reshape Transpose Neg"
+
+
 def test_groups_and_units() -> None:
     assert group_axes((2, 3, 5), (6, 5)) == [[0, 1], [2]]
     assert group_axes((N, 3, 5), (N * 3, 1, 5)) == [[0, 1], [], [2]]

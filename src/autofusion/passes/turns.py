@@ -24,7 +24,8 @@ _PRODUCTS = frozenset({"Gemm", "MatMul"})
 def merge_turned_views(graph: Graph) -> int:
     """Bring views together that a Transpose stands between, and Transposes that a view stands between.
 
-    A Transpose that moves only axes of extent 1 becomes a Reshape, unless it turns an operand of a product.
+    A Transpose that moves only axes of extent 1 becomes a Reshape, unless it turns an operand of a product.  Views
+    before and behind an Expand, which repeat heads, stay at it.
     Returns the number of nodes changed; each change leaves one node less, or a view in the place of a Transpose.
     """
     return sweep(graph, _merge)
@@ -67,7 +68,7 @@ def _turn_first(node: Node, scope: GraphScope) -> int:
     before = graph.producer(view.inputs[0])
     follows = before is not None and _is_transpose(before) and is_inner(graph, view.inputs[0])
     wanted = result if follows else _read_shape(node.outputs[0], scope)
-    # What repeats heads is read by its view; a view behind that splits axes goes before the Transpose instead.
+    # A view behind that splits axes goes before the Transpose instead.
     stays = (before is not None and before.op == "Expand") or wanted is None or group_axes(wanted, result) is not None
     groups = group_axes(source, given)
     if groups is None or (stays and not follows):
@@ -97,7 +98,8 @@ def _view_first(node: Node, scope: GraphScope) -> int:
     source, given = scope.value(view.inputs[0]).shape, scope.value(turn.outputs[0]).shape
     result = scope.value(node.outputs[0]).shape
     groups = group_axes(result, given) if result is not None and given is not None else None
-    if source is None or result is None or groups is None:
+    spreads = any(use.node.op == "Expand" for use in graph.consumers(node.outputs[0]))
+    if source is None or result is None or groups is None or spreads:
         return 0
     split = [axis for place in range(len(order)) for axis in groups[order.index(place)]]
     arranged = place_units(split, result, result)
