@@ -296,15 +296,15 @@ def _measure_conv(bound: BoundStep) -> int:
         return 0
     depth = channels // group
     gathers = depth < GATHER_CHANNELS and taps > 1
-    buffer = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else _measure_sums(depth * taps)
-    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + buffer
+    copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0
+    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + copies + _measure_sums(depth * taps)
 
 
 def _measure_matmul(bound: BoundStep) -> int:
     """Row pointers, one packed panel, transposed rows and sums of one thread (`af_matmul_scratch`)."""
     a = bound.shape(bound.operand(0))
     depth = a[-2] if bound.integer("trans_a") else a[-1]
-    return 8 * ROW_BLOCK + 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + _measure_sums(depth)
+    return 8 * ROW_BLOCK + 2 * 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + _measure_sums(depth)
 
 
 def _measure_sums(depth: int) -> int:

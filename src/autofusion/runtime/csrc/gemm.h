@@ -16,11 +16,17 @@ typedef struct af_block {
     int first, last;
 } af_block;
 
+/* Panels that hold `columns` columns of y from `column` on, one panel `step` floats after the other.  `next` is where
+   the same number of floats will be read afterwards, or null. */
+typedef struct af_panels {
+    const float *first, *next;
+    int64_t step, column, columns;
+} af_panels;
+
 /* Bytes of `sums` for a product of this depth; 0 where one block holds it. */
 int64_t af_sums_bytes(int64_t depth);
 
-/* Multiply the rows by one panel, whose columns are `columns` columns of y from `column` on; `place` in
-   0..AF_PANEL_BLOCK-1 tells its sums from those of the other panels under way. */
-void af_multiply(const af_block *block, const float *panel, int64_t place, int64_t column, int64_t columns);
+/* Multiply the rows by the panels, of which there are at most AF_PANEL_BLOCK where the block has sums. */
+void af_multiply(const af_block *block, const af_panels *panels);
 
 #endif

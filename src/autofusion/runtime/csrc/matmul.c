@@ -9,7 +9,7 @@ typedef struct task {
     const af_matmul *product;
     const af_epilogue *epilogue;
     const float **table;  /* [AF_ROW_BLOCK]: the rows of the block */
-    float *panel;         /* [AF_DEPTH_BLOCK][AF_PANEL] */
+    float *panel;         /* [PACKED_PANELS][AF_DEPTH_BLOCK][AF_PANEL] */
     float *turned;        /* [AF_ROW_BLOCK][AF_DEPTH_BLOCK] */
     float *sums;          /* of af_block, or null */
     const float *a, *b;   /* one matrix each */
@@ -17,9 +17,12 @@ typedef struct task {
     const float *residual;
 } task;
 
+/* Panels that are packed at a time: AF_TILE_PANELS of every instruction set fit. */
+enum { PACKED_PANELS = 2 };
+
 enum {
     TABLE_BYTES = sizeof(float *) * AF_ROW_BLOCK,
-    PANEL_BYTES = sizeof(float) * AF_DEPTH_BLOCK * AF_PANEL,
+    PANEL_BYTES = sizeof(float) * AF_DEPTH_BLOCK * AF_PANEL * PACKED_PANELS,
     TURNED_BYTES = sizeof(float) * AF_ROW_BLOCK * AF_DEPTH_BLOCK
 };
 
@@ -30,11 +33,10 @@ int64_t af_matmul_scratch(const af_matmul *product) {
 }
 
 /* Copy rows first..last-1 of b and AF_PANEL columns from `column` on. */
-static void pack_panel(const task *task, af_range depth, int64_t column) {
+static void pack_panel(const task *task, af_range depth, int64_t column, float *to) {
     const af_matmul *p = task->product;
     int64_t row_step = p->trans_b ? 1 : p->columns, column_step = p->trans_b ? p->depth : 1;
     int64_t count = smaller(p->columns - column, AF_PANEL);
-    float *to = task->panel;
     for (int64_t k = depth.first; k < depth.last; k++, to += AF_PANEL) {
         const float *from = task->b + k * row_step + column * column_step;
         if (count == AF_PANEL && column_step == 1) {
@@ -57,6 +59,27 @@ static void take_rows(const task *task, int64_t first_row, int64_t row_count, af
     for (int64_t row = 0; row < row_count; row++) task->table[row] = task->turned + row * AF_DEPTH_BLOCK;
 }
 
+/* Multiply a block of rows by the floats `depth` of up to AF_PANEL_BLOCK panels. */
+static void multiply_panels(const task *task, af_block *block, af_range depth, af_range range) {
+    const af_matmul *p = task->product;
+    int64_t column = range.first * AF_PANEL, end = smaller(range.last * AF_PANEL, p->columns);
+    if (p->packed) {
+        const float *first = task->b + (range.first * p->depth + depth.first) * AF_PANEL;
+        const float *next = block->last ? NULL : first + (depth.last - depth.first) * AF_PANEL;
+        af_multiply(block, &(af_panels){first, next, p->depth * AF_PANEL, column, end - column});
+        return;
+    }
+    float *sums = block->sums;
+    for (; column < end; column += AF_TILE_PANELS * AF_PANEL) {
+        int64_t columns = smaller(end - column, AF_TILE_PANELS * AF_PANEL);
+        for (int64_t i = 0; i < columns; i += AF_PANEL)
+            pack_panel(task, depth, column + i, task->panel + i * AF_DEPTH_BLOCK);
+        if (sums) block->sums = sums + (column - range.first * AF_PANEL) * AF_ROW_BLOCK;
+        af_multiply(block, &(af_panels){task->panel, NULL, AF_DEPTH_BLOCK * AF_PANEL, column, columns});
+    }
+    block->sums = sums;
+}
+
 /* Multiply a block of rows by up to AF_PANEL_BLOCK panels. */
 static void run_block(const task *task, int64_t first_row, int64_t row_count, af_range panels) {
     const af_matmul *p = task->product;
@@ -77,15 +100,7 @@ static void run_block(const task *task, int64_t first_row, int64_t row_count, af
         block.first = piece == 0;
         block.last = piece == pieces - 1;
         take_rows(task, first_row, row_count, depth);
-        for (int64_t panel = panels.first; panel < panels.last; panel++) {
-            int64_t column = panel * AF_PANEL;
-            const float *packed = task->b + (panel * p->depth + depth.first) * AF_PANEL;
-            if (!p->packed) {
-                pack_panel(task, depth, column);
-                packed = task->panel;
-            }
-            af_multiply(&block, packed, panel - panels.first, column, smaller(p->columns - column, AF_PANEL));
-        }
+        multiply_panels(task, &block, depth, panels);
     }
 }
 

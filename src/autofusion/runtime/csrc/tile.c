@@ -1,117 +1,135 @@
 #include "tile.h"
 
-enum { VECTORS = AF_PANEL / AF_WIDTH };
+enum { PANEL_VECTORS = AF_PANEL / AF_WIDTH, MAX_VECTORS = AF_TILE_PANELS * PANEL_VECTORS, LINE = 16 };
 
-/* `sums` must live in registers: the number of rows is a constant wherever it is used, and loops over rows and
-   vectors are unrolled, as an index that varies would force it into memory. */
+/* `sums` must live in registers: the numbers of rows and vectors are constants wherever they are used, and loops over
+   them are unrolled, as an index that varies would force it into memory. */
 #define UNROLL _Pragma("GCC unroll 16")
+#define EACH_ROW UNROLL for (int row = 0; row < rows; row++)
+#define EACH_VECTOR UNROLL for (int v = 0; v < vectors; v++)
 
-AF_INLINE void multiply(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
-    const float *panel = tile->panel;
+/* Rows of a panel between the one that is read and the one that is fetched into the first-level cache: the first tile
+   finds the panel in the second-level cache, where every tile before has put a part of it from farther away. */
+enum { FETCH_DISTANCE = 24 };
+
+AF_INLINE void multiply(const af_tile *tile, const int rows, const int vectors, vf sums[][MAX_VECTORS]) {
+    const float *panels[AF_TILE_PANELS], *ahead = tile->ahead;
+    for (int p = 0; p < AF_TILE_PANELS; p++) panels[p] = tile->panel + p * tile->panel_step;
     for (int64_t segment = 0; segment < tile->segments; segment++) {
         const float *x[AF_TILE_ROWS];
-        UNROLL for (int row = 0; row < rows; row++) x[row] = tile->rows[segment * AF_ROW_BLOCK + row] + tile->start;
-        for (int64_t k = 0; k < tile->length; k++, panel += AF_PANEL) {
-            vf b[VECTORS];
-            UNROLL for (int v = 0; v < VECTORS; v++) b[v] = load(panel + v * AF_WIDTH);
-            UNROLL for (int row = 0; row < rows; row++)
-                UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] += x[row][k] * b[v];
+        EACH_ROW x[row] = tile->rows[segment * AF_ROW_BLOCK + row] + tile->start;
+        for (int64_t k = 0; k < tile->length; k++) {
+            vf b[MAX_VECTORS];
+            EACH_VECTOR b[v] = load(panels[v / PANEL_VECTORS] + k * AF_PANEL + v % PANEL_VECTORS * AF_WIDTH);
+            for (int p = 0; p < vectors / PANEL_VECTORS; p++)
+                __builtin_prefetch(panels[p] + (k + FETCH_DISTANCE) * AF_PANEL);
+            __builtin_prefetch(ahead + k * AF_PANEL, 0, 2);
+            EACH_ROW EACH_VECTOR sums[row][v] += x[row][k] * b[v];
         }
+        for (int p = 0; p < AF_TILE_PANELS; p++) panels[p] += tile->length * AF_PANEL;
+        ahead += tile->length * AF_PANEL;
     }
 }
 
-AF_INLINE void add_passed(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] += load(tile->sums + row * AF_PANEL + v * AF_WIDTH);
+AF_INLINE float *find_sums(const af_tile *tile, int row, int v) {
+    return tile->sums + (v / PANEL_VECTORS * AF_ROW_BLOCK + row) * AF_PANEL + v % PANEL_VECTORS * AF_WIDTH;
 }
 
-AF_INLINE void store_rows(float *to, int64_t pitch, const int rows, vf sums[][VECTORS]) {
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) store(to + row * pitch + v * AF_WIDTH, sums[row][v]);
-}
-
-AF_INLINE void finish_whole(const af_tile *tile, const int rows, vf sums[][VECTORS]) {
+AF_INLINE void finish_whole(const af_tile *tile, const int rows, const int vectors, vf sums[][MAX_VECTORS]) {
     const af_epilogue *epilogue = tile->epilogue;
     vf scale = splat(epilogue->scale), low = splat(epilogue->low), high = splat(epilogue->high);
-    UNROLL for (int v = 0; v < VECTORS; v++) {
+    EACH_VECTOR {
         vf bias = load(tile->bias + v * AF_WIDTH);
-        UNROLL for (int row = 0; row < rows; row++) sums[row][v] = sums[row][v] * scale + bias;
+        EACH_ROW sums[row][v] = sums[row][v] * scale + bias;
     }
     if (tile->residual) {
-        UNROLL for (int row = 0; row < rows; row++)
-            UNROLL for (int v = 0; v < VECTORS; v++)
-                sums[row][v] += load(tile->residual + row * epilogue->residual_pitch + v * AF_WIDTH);
+        EACH_ROW EACH_VECTOR sums[row][v] += load(tile->residual + row * epilogue->residual_pitch + v * AF_WIDTH);
     }
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] = at_most(at_least(sums[row][v], low), high);
-    store_rows(tile->y, tile->y_pitch, rows, sums);
+    EACH_ROW EACH_VECTOR {
+        vf y = at_most(at_least(sums[row][v], low), high);
+        store(tile->y + row * tile->y_pitch + v * AF_WIDTH, y);
+    }
 }
 
-/* The same in memory, for tiles with fewer columns than a panel and for activations that are more than a clamp.
+/* The same in memory, for tiles with fewer columns than their panels and for activations that are more than a clamp.
    They are applied before y is touched: its rows may lie a multiple of 4 KiB apart, which is slow to read back. */
-static void finish_in_memory(const af_tile *tile, int rows, float *sums) {
+static void finish_in_memory(const af_tile *tile, int rows, float *sums, int64_t pitch) {
     const af_epilogue *epilogue = tile->epilogue;
     for (int row = 0; row < rows; row++) {
         for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
             int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
             vf residual = {0}, bias = load_some(tile->bias + column, count);
             if (tile->residual) residual = load_some(tile->residual + row * epilogue->residual_pitch + column, count);
-            float *at = sums + row * AF_PANEL + column;
+            float *at = sums + row * pitch + column;
             store(at, finish(epilogue, load(at), bias, residual));
         }
     }
-    af_apply(&epilogue->late, sums, AF_PANEL, sums, AF_PANEL, rows, AF_PANEL);
+    af_apply(&epilogue->late, sums, pitch, sums, pitch, rows, pitch);
     for (int row = 0; row < rows; row++) {
         for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
             int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
-            store_some(tile->y + row * tile->y_pitch + column, load(sums + row * AF_PANEL + column), count);
+            store_some(tile->y + row * tile->y_pitch + column, load(sums + row * pitch + column), count);
         }
     }
 }
 
-AF_INLINE void run(const af_tile *tile, const int rows) {
-    vf sums[AF_TILE_ROWS][VECTORS];
-    UNROLL for (int row = 0; row < rows; row++)
-        UNROLL for (int v = 0; v < VECTORS; v++) sums[row][v] = (vf){0};
-    multiply(tile, rows, sums);
-    if (!tile->first) add_passed(tile, rows, sums);
-    if (!tile->last) {
-        store_rows(tile->sums, AF_PANEL, rows, sums);
-    } else if (tile->columns == AF_PANEL && tile->epilogue->late.function == AF_IDENTITY) {
-        finish_whole(tile, rows, sums);
-    } else {
-        float copy[AF_TILE_ROWS * AF_PANEL];
-        store_rows(copy, AF_PANEL, rows, sums);
-        finish_in_memory(tile, rows, copy);
+/* Fetch what is needed after the multiplications. */
+AF_INLINE void fetch_results(const af_tile *tile, const int rows, const int vectors) {
+    EACH_ROW for (int v = 0; v < vectors; v += LINE / AF_WIDTH) {
+        __builtin_prefetch(tile->y + row * tile->y_pitch + v * AF_WIDTH, 1);
+        if (tile->residual) __builtin_prefetch(tile->residual + row * tile->epilogue->residual_pitch + v * AF_WIDTH);
     }
 }
 
-static void run_1(const af_tile *tile) { run(tile, 1); }
-static void run_2(const af_tile *tile) { run(tile, 2); }
-static void run_3(const af_tile *tile) { run(tile, 3); }
-#if AF_WIDTH != 4 || !defined(__x86_64__)
-static void run_4(const af_tile *tile) { run(tile, 4); }
-static void run_5(const af_tile *tile) { run(tile, 5); }
-static void run_6(const af_tile *tile) { run(tile, 6); }
-#endif
+AF_INLINE void run(const af_tile *tile, const int rows, const int panels) {
+    const int vectors = panels * PANEL_VECTORS;
+    vf sums[AF_TILE_ROWS][MAX_VECTORS];
+    if (tile->last) fetch_results(tile, rows, vectors);
+    EACH_ROW EACH_VECTOR sums[row][v] = (vf){0};
+    multiply(tile, rows, vectors, sums);
+    if (!tile->first) EACH_ROW EACH_VECTOR sums[row][v] += load(find_sums(tile, row, v));
+    if (!tile->last) {
+        EACH_ROW EACH_VECTOR store(find_sums(tile, row, v), sums[row][v]);
+    } else if (tile->columns == panels * AF_PANEL && tile->epilogue->late.function == AF_IDENTITY) {
+        finish_whole(tile, rows, vectors, sums);
+    } else {
+        float copy[AF_TILE_ROWS * AF_TILE_PANELS * AF_PANEL];
+        EACH_ROW EACH_VECTOR store(copy + row * panels * AF_PANEL + v * AF_WIDTH, sums[row][v]);
+        finish_in_memory(tile, rows, copy, panels * AF_PANEL);
+    }
+}
+
+typedef void tile_kernel(const af_tile *tile);
+
+/* One function for every number of rows, and for every number of panels. */
 #if AF_WIDTH == 16
-static void run_7(const af_tile *tile) { run(tile, 7); }
-static void run_8(const af_tile *tile) { run(tile, 8); }
-static void run_9(const af_tile *tile) { run(tile, 9); }
-static void run_10(const af_tile *tile) { run(tile, 10); }
-static void run_11(const af_tile *tile) { run(tile, 11); }
-static void run_12(const af_tile *tile) { run(tile, 12); }
+#define MAKE(rows)                                                          \
+    static void run_##rows##_1(const af_tile *tile) { run(tile, rows, 1); } \
+    static void run_##rows##_2(const af_tile *tile) { run(tile, rows, 2); }
+#define NAME(rows) {run_##rows##_1, run_##rows##_2}
+#else
+#define MAKE(rows) \
+    static void run_##rows##_1(const af_tile *tile) { run(tile, rows, 1); }
+#define NAME(rows) {run_##rows##_1}
 #endif
 
-void af_run_tile(const af_tile *tile, int64_t row_count) {
-    static void (*const runs[])(const af_tile *) = {
-        run_1, run_2, run_3,
+MAKE(1) MAKE(2) MAKE(3)
 #if AF_WIDTH != 4 || !defined(__x86_64__)
-        run_4, run_5, run_6,
+MAKE(4) MAKE(5) MAKE(6)
 #endif
 #if AF_WIDTH == 16
-        run_7, run_8, run_9, run_10, run_11, run_12,
+MAKE(7) MAKE(8) MAKE(9) MAKE(10) MAKE(11) MAKE(12)
+#endif
+
+void af_run_tile(const af_tile *tile, int64_t row_count, int64_t panel_count) {
+    static tile_kernel *const kernels[][AF_TILE_PANELS] = {
+        NAME(1), NAME(2), NAME(3),
+#if AF_WIDTH != 4 || !defined(__x86_64__)
+        NAME(4), NAME(5), NAME(6),
+#endif
+#if AF_WIDTH == 16
+        NAME(7), NAME(8), NAME(9), NAME(10), NAME(11), NAME(12),
 #endif
     };
-    runs[row_count - 1](tile);
+    kernels[row_count - 1][panel_count - 1](tile);
 }

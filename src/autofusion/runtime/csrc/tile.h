@@ -1,25 +1,28 @@
-/* The micro-kernel: a few rows times one weight panel. */
+/* The micro-kernel: a few rows times the weight panels whose sums fit into registers. */
 #ifndef AF_TILE_H
 #define AF_TILE_H
 
 #include "epilogue.h"
 
-/* Rows that fit into registers beside a panel's row. */
+/* Rows and panels that fit into registers beside a row of the panels. */
 #if AF_WIDTH == 16
-enum { AF_TILE_ROWS = 12 };
+enum { AF_TILE_ROWS = 12, AF_TILE_PANELS = 2 };
 #elif AF_WIDTH == 4 && defined(__x86_64__)
-enum { AF_TILE_ROWS = 3 };
+enum { AF_TILE_ROWS = 3, AF_TILE_PANELS = 1 };
 #else
-enum { AF_TILE_ROWS = 6 };
+enum { AF_TILE_ROWS = 6, AF_TILE_PANELS = 1 };
 #endif
 
 /* Row r is the concatenation of `segments` runs of `length` floats, run s at rows[s * AF_ROW_BLOCK + r] + start.
-   `panel` holds AF_PANEL columns for each of these floats.  A product too deep for one tile passes its sums on in
-   `sums`, AF_PANEL for each row: all tiles but the first add to them, and only the last one writes to y. */
+   A panel holds AF_PANEL columns for each of these floats; the next one is `panel_step` floats further on.  A product
+   too deep for one tile passes its sums on in `sums`, AF_PANEL for each row and AF_ROW_BLOCK rows for each panel: all
+   tiles but the first add to them, and only the last one writes to y.  `ahead` is where a panel begins that a later
+   tile will read, or any other address. */
 typedef struct af_tile {
     const float *const *rows;
     int64_t segments, length, start;
-    const float *panel;
+    const float *panel, *ahead;
+    int64_t panel_step;
     float *sums, *y;
     int64_t y_pitch, columns;
     const float *bias, *residual;
@@ -27,7 +30,7 @@ typedef struct af_tile {
     int first, last;
 } af_tile;
 
-/* Compute 1 to AF_TILE_ROWS rows. */
-void af_run_tile(const af_tile *tile, int64_t row_count);
+/* Compute 1 to AF_TILE_ROWS rows of 1 to AF_TILE_PANELS panels. */
+void af_run_tile(const af_tile *tile, int64_t row_count, int64_t panel_count);
 
 #endif
