@@ -9,7 +9,7 @@ import numpy as np
 
 from autofusion.ir import Dim, DType, Node, Shape, Value
 from autofusion.ops.faults import BAD_ATTRIBUTE, WRONG_RANK, describe, fault
-from autofusion.ops.table import Scope
+from autofusion.ops.table import Known, Scope
 
 CONTENT_LIMIT = 64
 """Tensors with more elements carry no content."""
@@ -27,7 +27,7 @@ def shape_of(node: Node, index: int, scope: Scope) -> Shape | None:
     return scope.value(name).shape if name else None
 
 
-def content_of(name: str, scope: Scope) -> tuple[Dim, ...] | None:
+def content_of(name: str, scope: Known) -> tuple[Dim, ...] | None:
     """The elements of a small tensor of integers or truth values (as 0 and 1), in order, where they are known."""
     if not name:
         return None
@@ -39,7 +39,7 @@ def content_of(name: str, scope: Scope) -> tuple[Dim, ...] | None:
     return tuple(int(element) for element in array.reshape(-1))
 
 
-def numbers_of(name: str, scope: Scope) -> tuple[int, ...] | None:
+def numbers_of(name: str, scope: Known) -> tuple[int, ...] | None:
     """`content_of` where every element is a plain number."""
     content = content_of(name, scope)
     if content is None or not all(isinstance(element, int) for element in content):

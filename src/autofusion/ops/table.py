@@ -16,8 +16,8 @@ import numpy as np
 from autofusion.ir import Node, Value
 
 
-class Scope(Protocol):
-    """What converting or inferring one node may ask of its surroundings."""
+class Known(Protocol):
+    """What reading one node may ask of its surroundings."""
 
     def value(self, name: str) -> Value:
         """Type, shape and content as known so far; an untyped `Value` for anything unknown."""
@@ -26,6 +26,10 @@ class Scope(Protocol):
     def constant(self, name: str) -> np.ndarray | None:
         """The array of a constant value, else None."""
         ...
+
+
+class Scope(Known, Protocol):
+    """What converting or inferring one node may ask of its surroundings, and add to them."""
 
     def define_constant(self, stem: str, array: np.ndarray) -> str:
         """Add a constant and return the name it got."""
