@@ -8,7 +8,11 @@ typedef struct af_call {
     const af_step *step;
     float *operands[AF_OPERANDS]; /* null where absent */
     int64_t scratch_bytes;        /* of each share, at operands[AF_SCRATCH] one after the other */
+    int32_t *fault;               /* set by any share that meets data that the step cannot be computed for */
 } af_call;
+
+/* Computes share `part` of `parts` of the result. */
+typedef void af_run_function(const af_call *call, int64_t part, int64_t parts);
 
 /* Elements first..last-1. */
 typedef struct af_range {

@@ -1,6 +1,7 @@
 /* Validation of records.  They come from files that nobody vouches for: after af_check no kernel reads or writes
    outside the operands of its record, and no operand lies outside its space. */
 #include "check.h"
+#include "data.h"
 
 /* Extents are sane, and an axis has as many results as windows fit into the padded image, or, in `ceil_mode`, one
    more that reaches past it. */
@@ -156,8 +157,10 @@ static int check_step(const checker *c) {
     case AF_BINARY: return check_binary(c);
     case AF_RELAYOUT: return check_relayout(c);
     case AF_COPY: return check_copy(c);
-    default: return refuse(c, "kernel %d is not known", c->step->kernel);
+    default: break;
     }
+    const af_data_kernel *data = af_find_data_kernel(c->step->kernel);
+    return data ? data->check(c) : refuse(c, "kernel %d is not known", c->step->kernel);
 }
 
 int32_t af_check(const af_context *context, char *message, size_t size) {

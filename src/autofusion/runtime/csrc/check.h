@@ -13,7 +13,7 @@
 /* Any count of elements is below this, so that no offset in bytes overflows. */
 #define ELEMENT_LIMIT ((int64_t)1 << 60)
 
-typedef struct checker {
+typedef struct af_checker {
     const af_context *context;
     const af_step *step;
     int64_t index;
@@ -126,15 +126,20 @@ static inline int check_space(const checker *c, int place) {
     return writable ? 0 : refuse(c, "operand %d is written but lies in memory that is only read", place);
 }
 
-/* Operand `place` exists and holds `elements` floats at an address that is a multiple of theirs. */
-static inline int check_operand(const checker *c, int place, int64_t elements) {
+/* Operand `place` exists and holds `elements` of `size` bytes, at an address that is a multiple of it or of 4. */
+static inline int check_sized(const checker *c, int place, int64_t elements, int64_t size) {
     const af_operand *operand = &c->step->operands[place];
     if (operand->space == AF_NONE) return refuse(c, "operand %d is absent", place);
-    if (operand->offset % (int64_t)sizeof(float)) return refuse(c, "operand %d is not aligned", place);
-    if (elements > operand->bytes / (int64_t)sizeof(float))
+    if (operand->offset % smaller(size, 4)) return refuse(c, "operand %d is not aligned", place);
+    if (elements > operand->bytes / size)
         return refuse(c, "operand %d has %lld bytes, too few for %lld elements", place, (long long)operand->bytes,
                       (long long)elements);
     return 0;
+}
+
+/* Operand `place` exists and holds `elements` floats. */
+static inline int check_operand(const checker *c, int place, int64_t elements) {
+    return check_sized(c, place, elements, sizeof(float));
 }
 
 static inline int check_optional(const checker *c, int place, int64_t elements) {

@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record_data.h"
+
 #define AF_ABI_VERSION 2
 #define AF_EXPORT __attribute__((visibility("default")))
 
-enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_AXES = 8, AF_BATCH_AXES = 6 };
+enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
 
 /* Columns of a weight panel; rows, depth and panels of a block of a matrix product. */
 enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256, AF_PANEL_BLOCK = 8 };
@@ -29,6 +31,26 @@ enum af_kernel {
     AF_BINARY,
     AF_RELAYOUT,
     AF_COPY,
+    AF_STRIDED = 64, /* from here on the kernels of record_data.h */
+    AF_CONCAT,
+    AF_SELECT,
+    AF_COMPARE,
+    AF_ARITHMETIC,
+    AF_CONVERT,
+    AF_SOFTMAX,
+    AF_REDUCE,
+    AF_ARGUMENT,
+    AF_CUMULATE,
+    AF_RANK,
+    AF_GATHER,
+    AF_GATHER_ELEMENTS,
+    AF_GATHER_BLOCKS,
+    AF_SCATTER_ELEMENTS,
+    AF_SCATTER_BLOCKS,
+    AF_PAD,
+    AF_RESIZE,
+    AF_PROGRESSION,
+    AF_TRIANGLE,
     AF_KERNEL_COUNT
 };
 
@@ -127,6 +149,21 @@ typedef struct af_step {
         af_rows rows;
         af_binary binary;
         af_relayout relayout;
+        af_strided strided;
+        af_concat concat;
+        af_pointwise pointwise;
+        af_softmax softmax;
+        af_reduce reduce;
+        af_argument argument;
+        af_cumulate cumulate;
+        af_rank rank;
+        af_gather gather;
+        af_elements elements;
+        af_blocks blocks;
+        af_pad pad;
+        af_resize resize;
+        af_progression progression;
+        af_triangle triangle;
     };
     double scale, alpha, beta, unused;
 } af_step;
@@ -158,7 +195,8 @@ AF_EXPORT int32_t af_cpu_level(void);
 /* 0 where every record stays within its operands and every operand within its space; else -1 and a message. */
 AF_EXPORT int32_t af_check(const af_context *context, char *message, size_t size);
 
-/* Run steps first..last-1 of a context that af_check accepted; -1 where it has no such steps. */
+/* Run steps first..last-1 of a context that af_check accepted: 0, or -1 where it has no such steps, or one more than
+   the number of the first step that data make impossible, after which nothing is run. */
 AF_EXPORT int32_t af_run(const af_context *context, int64_t first, int64_t last);
 
 #endif

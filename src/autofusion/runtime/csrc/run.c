@@ -1,8 +1,6 @@
 /* The executor: resolves the operands of each record and shares its work among threads. */
-#include "call.h"
+#include "data.h"
 #include "threads.h"
-
-typedef void kernel(const af_call *call, int64_t part, int64_t parts);
 
 /* Operations worth a thread of their own: a few microseconds. */
 static const double grain = 8192;
@@ -33,11 +31,14 @@ static double estimate_work(const af_step *step) {
     case AF_BINARY: return multiply_all(step->binary.extents, AF_AXES);
     case AF_RELAYOUT: return multiply_all(step->ints, 3);
     case AF_COPY: return (double)step->operands[AF_RESULT].bytes / 16;
-    default: return 0;
+    default: {
+        const af_data_kernel *data = af_find_data_kernel(step->kernel);
+        return data ? (double)step->operands[AF_RESULT].bytes / 16 * data->work : 0;
+    }
     }
 }
 
-static kernel *find_kernel(const af_step *step) {
+static af_run_function *find_kernel(const af_step *step) {
     switch (step->kernel) {
     case AF_CONV: return is_depthwise(&step->conv) ? af_run_depthwise : af_run_conv;
     case AF_MATMUL: return af_run_matmul;
@@ -46,7 +47,8 @@ static kernel *find_kernel(const af_step *step) {
     case AF_UNARY: return af_run_unary;
     case AF_BINARY: return af_run_binary;
     case AF_RELAYOUT: return af_run_relayout;
-    default: return af_run_copy;
+    case AF_COPY: return af_run_copy;
+    default: return af_find_data_kernel(step->kernel)->run;
     }
 }
 
@@ -61,7 +63,7 @@ static float *resolve(const af_context *context, const af_operand *operand) {
 
 typedef struct share_of_call {
     af_call call;
-    kernel *run;
+    af_run_function *run;
 } share_of_call;
 
 static void run_share(void *argument, int64_t part, int64_t parts) {
@@ -69,20 +71,24 @@ static void run_share(void *argument, int64_t part, int64_t parts) {
     share->run(&share->call, part, parts);
 }
 
-static void run_step(const af_context *context, const af_step *step) {
+/* Returns 0 where data make the step impossible. */
+static int run_step(const af_context *context, const af_step *step) {
     double work = estimate_work(step);
-    if (work == 0) return;
-    share_of_call share = {.call = {.step = step}, .run = find_kernel(step)};
+    if (work == 0) return 1;
+    int32_t fault = 0;
+    share_of_call share = {.call = {.step = step, .fault = &fault}, .run = find_kernel(step)};
     for (int place = 0; place < AF_OPERANDS; place++)
         share.call.operands[place] = resolve(context, &step->operands[place]);
     share.call.scratch_bytes = step->operands[AF_SCRATCH].bytes / context->threads / 64 * 64;
     int64_t parts = work / grain < (double)context->threads ? (int64_t)(work / grain) : context->threads;
     af_parallel(run_share, &share, parts < 1 ? 1 : parts);
+    return !fault;
 }
 
 int32_t af_run(const af_context *context, int64_t first, int64_t last) {
     if (first < 0 || first > last || last > context->step_count) return -1;
-    for (int64_t index = first; index < last; index++) run_step(context, &context->steps[index]);
+    for (int64_t index = first; index < last; index++)
+        if (!run_step(context, &context->steps[index])) return (int32_t)index + 1;
     return 0;
 }
 
