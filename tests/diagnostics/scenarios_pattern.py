@@ -29,6 +29,12 @@ def form(*lines: str) -> str:
     return "[[form]]\nmatch = '''\n" + "\n".join(lines) + "\n'''\n"
 
 
+DECLARATION = """schema  = 1
+domain  = "com.acme"
+name    = "Whirl"
+summary = "s"
+inputs  = ["x"]
+"""
 FORM = form("a = Exp(x)", "b = Neg(a)")
 EMIT = "[emit]\nop = 'Whirl'\ninputs = ['x']\n"
 
@@ -112,6 +118,17 @@ def twice(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return ["compile", write_model(relu()), "-o", "net", "--patterns", "one", "--patterns", "two"]
 
 
+def declaring(text: str, header: str = DECLARATION) -> Scenario:
+    """`autofusion patterns lint` of a file that declares an operator."""
+
+    def scenario(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+        (Path("mine") / "operators").mkdir(parents=True)
+        (Path("mine") / "operators" / "whirl.toml").write_text(header + text, encoding="utf-8")
+        return ["patterns", "lint", "mine"]
+
+    return scenario
+
+
 def level_4(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     run(plain().graph, controls=Controls(level=4))
     raise AssertionError("there is such a level")
@@ -157,4 +174,7 @@ SCENARIOS: dict[str, Scenario] = {
     "AF415": compiling_with(HEADER + form("a = conv_bn_act(x, ...)", "b = Neg(a)")),
     "AF416": compiling_with(NORMAL + FORM + "[emit]\nop = 'Whirl'\ninputs = []\n"),
     "AF417": twice,
+    "AF421": declaring('expression = "x * tahn(1.5 * x)"\n'),
+    "AF422": declaring("opset = 17\noutputs = ['y']\nfunction = '''\ny = Relu(x)\n}\nz = Exp(y)\n'''\n"),
+    "AF423": declaring('expression = "-x"\n', DECLARATION.replace("com.acme", "ai.onnx.ml").replace("Whirl", "Scaler")),
 }

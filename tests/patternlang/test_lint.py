@@ -103,7 +103,7 @@ def test_a_clean_file(tmp_path: Path) -> None:
             11,
             "attribute k must be a",
         ),
-        (HEADER + form("a = Exp(x", "b = Neg(a)"), "AF403", 10, 1, "expected ',', found 'b'"),
+        (HEADER + form("a = Exp(x", "b = Neg(a)"), "AF403", 9, 10, "expected ',', found the end of the line"),
         (HEADER.replace('"Sample"', '"S{"') + FORM, "AF403", 4, 13, "a brace without its partner"),
         (HEADER + form("a = Exq(x)", "b = Neg(a)"), "AF404", 9, 5, "unknown operator 'Exq'"),
         (

@@ -56,7 +56,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         controls=controls,
         dims=parse_dims(given["dims"]),
         shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
-        pattern_directories=given["patterns"],
+        pattern_directories=given["pattern_dir"],
     )
 
 
@@ -166,13 +166,16 @@ _OPTIONS = (
         help="The only nodes that may fuse, by ONNX name; repeatable, or with commas.",
     ),
     click.option(
+        "--pattern-dir",
+        "--pattern_dir",
         "--patterns",
+        "pattern_dir",
         multiple=True,
         type=click.Path(path_type=Path),
         metavar="FOLDER",
         expose_value=False,
         callback=_keep,
-        help="A folder of pattern files, read after the built-in ones; repeatable.",
+        help="A folder of patterns and declared operators, read after the built-in ones; repeatable.",
     ),
     click.option(
         "--input-shape",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -26,3 +27,17 @@ def why_option(function: Function) -> Function:
     """--why, passed on as `why`."""
     text = "Show each fusion that nearly happened: how far it came, and what was in the way."
     return click.option("--why", is_flag=True, help=text)(function)
+
+
+def pattern_dir_option(function: Function) -> Function:
+    """--pattern_dir FOLDER, passed on as the tuple of paths `pattern_dir`."""
+    return click.option(
+        "--pattern-dir",
+        "--pattern_dir",
+        "--patterns",
+        "pattern_dir",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="A folder of patterns and declared operators, read after the built-in ones; repeatable.",
+    )(function)

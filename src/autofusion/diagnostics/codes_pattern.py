@@ -7,8 +7,8 @@ from autofusion.diagnostics.code import Code
 _NOTES = "The notes name the statement, node and value; the help says what would make it match."
 
 PATTERN_CODES = (
-    Code("AF301", "near miss", "A note: a pattern nearly matched, and nothing was applied.", _NOTES),
-    Code("AF302", "near miss, smaller match", "A note: a pattern nearly matched, a smaller one was applied.", _NOTES),
+    Code("AF301", "near miss", "A note: a pattern matched in part, and nothing was applied.", _NOTES),
+    Code("AF302", "near miss, smaller match", "A note: a pattern matched in part, a smaller one was applied.", _NOTES),
     Code("AF303", "switched off", "A note: a pattern matched, but a list or the level forbids it.", _NOTES),
     Code("AF304", "nodes taken", "A note: a pattern matched, but a better one took its nodes.", _NOTES),
     Code(
@@ -93,4 +93,22 @@ PATTERN_CODES = (
         "Add the value to the inputs of [emit], or say that it is const.",
     ),
     Code("AF417", "pattern defined twice", "Two files define a pattern of one name.", "Rename one."),
+    Code(
+        "AF421",
+        "expression",
+        "The expression of a declared operator is malformed, or names something unknown.",
+        "Write arithmetic over inputs and numeric attributes, comparisons inside select(condition, a, b).",
+    ),
+    Code(
+        "AF422",
+        "function body",
+        "The function of a declared operator is malformed, or its nodes are no valid operators of ONNX.",
+        "Write one node a line, `name = Operator(operands)`, as in the text form of ONNX.",
+    ),
+    Code(
+        "AF423",
+        "operator defined twice",
+        "An operator is declared that another file, ONNX or the model defines.",
+        "Choose another name, or leave out one of the definitions.",
+    ),
 )

@@ -10,22 +10,36 @@ the line above.  `#` starts a comment.
 
 from __future__ import annotations
 
-from autofusion.diagnostics import Span
+from autofusion.diagnostics import Diagnostic, Span
+from autofusion.errors import PatternError
 from autofusion.patternlang.lexer import Source, Token, TokenReader, syntax_error, tokenize
 from autofusion.patternlang.model import AttributeTest, Call, Form, Number, Reference, Scalar, Statement, Term, Wildcard
 
 
 def parse_form(source: Source) -> Form:
     """The form that `source` spells; raises PatternError AF403 with line and column where it is malformed."""
+    form, findings = read_form(source)
+    if form is None:
+        raise PatternError(findings[0])
+    return form
+
+
+def read_form(source: Source) -> tuple[Form | None, list[Diagnostic]]:
+    """The form that `source` spells, or None and the finding AF403 of every statement that is malformed."""
     reader = TokenReader(_join_lines(tokenize(source)))
     statements: list[Statement] = []
+    findings: list[Diagnostic] = []
     reader.skip_newlines()
     while reader.peek().kind != "end":
-        statements.append(_read_statement(reader, source))
+        try:
+            statements.append(_read_statement(reader, source))
+        except PatternError as error:
+            findings.append(error.diagnostic)
+            reader.skip_line()
         reader.skip_newlines()
-    if not statements:
-        raise syntax_error("a form needs at least one statement", source.start)
-    return Form(tuple(statements), source.start)
+    if not statements and not findings:
+        findings.append(syntax_error("a form needs at least one statement", source.start).diagnostic)
+    return (None if findings else Form(tuple(statements), source.start)), findings
 
 
 def read_scalar(reader: TokenReader) -> Scalar:
@@ -46,11 +60,16 @@ def read_number(text: str) -> int | float:
 
 
 def _join_lines(tokens: list[Token]) -> list[Token]:
-    """The tokens without the line breaks inside parentheses and before a line that starts with `|`."""
+    """The tokens without the line breaks inside parentheses and before a line that starts with `|`.
+
+    A line that begins a statement ends the one above, whatever it left open.
+    """
     kept: list[Token] = []
     depth = 0
-    for token, following in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+    for place, (token, following) in enumerate(zip(tokens, [*tokens[1:], tokens[-1]], strict=True)):
         depth += (token.text == "(") - (token.text == ")")
+        if token.kind == "newline" and _begins_statement(tokens, place + 1):
+            depth = 0
         if token.kind != "newline":
             kept.append(token)
         elif not depth and following.kind != "newline":
@@ -61,6 +80,16 @@ def _join_lines(tokens: list[Token]) -> list[Token]:
             else:
                 kept.append(token)
     return kept
+
+
+def _begins_statement(tokens: list[Token], place: int) -> bool:
+    """True where the tokens from `place` on are names, perhaps a question mark, and `=`."""
+    while tokens[place].kind == "name" and tokens[place + 1].text == ",":
+        place += 2
+    if tokens[place].kind != "name":
+        return False
+    place += 1
+    return tokens[place + (tokens[place].text == "?")].text == "="
 
 
 def _read_statement(reader: TokenReader, source: Source) -> Statement:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TypeVar, cast
+from typing import cast
 
 from autofusion.diagnostics import Diagnostic
-from autofusion.errors import PatternError
 from autofusion.patternlang.clauses import parse_clause, parse_source
-from autofusion.patternlang.document import Document, KeyPath
+from autofusion.patternlang.document import Document
+from autofusion.patternlang.fields import FieldReader
 from autofusion.patternlang.findings import report_unknown
-from autofusion.patternlang.graphtext import parse_form
+from autofusion.patternlang.graphtext import read_form
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Clause, Emission, Form, Pattern, Reference, Scalar, Subject, Template
 from autofusion.patternlang.templates import parse_template
@@ -24,8 +24,6 @@ SCHEMA = 1
 
 LEVELS = (1, 2, 3)
 STAGES = (1, 2)
-
-T = TypeVar("T")
 
 FIELDS: Mapping[str, type] = {
     "schema": int,
@@ -44,125 +42,91 @@ FIELDS: Mapping[str, type] = {
     "emit": dict,
 }
 _EMIT_FIELDS: Mapping[str, type] = {"op": str, "inputs": list, "attrs": dict, "ones": list, "flat": list}
-_TYPE_NAMES: Mapping[type, str] = {
-    int: "an integer",
-    str: "a string",
-    list: "an array",
-    dict: "a table",
-}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading a file gave: the pattern unless there are findings."""
+    """What reading a file gave: the pattern, as far as it could be read, and what is wrong with the file.
+
+    With `has_forms` every form was read, so that names which none of them binds are known for certain.
+    """
 
     pattern: Pattern | None
     findings: tuple[Diagnostic, ...]
+    has_forms: bool = False
 
 
 def read_pattern(document: Document) -> Reading:
-    """The pattern that `document` describes, or every header and syntax fault (AF402, AF403, AF408)."""
+    """The pattern that `document` describes, with every header and syntax fault (AF402, AF403, AF408)."""
     reader = _HeaderReader(document)
     pattern = reader.read()
-    return Reading(None if reader.findings else pattern, tuple(reader.findings))
+    return Reading(pattern, tuple(reader.findings), reader.has_forms)
 
 
-class _HeaderReader:
-    """Reads one document and collects what is wrong instead of stopping at the first fault."""
+class _HeaderReader(FieldReader):
+    """Reads one pattern."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self.findings: list[Diagnostic] = []
+    has_forms = False
 
     def read(self) -> Pattern:
-        self._check_fields((), self._document.data, FIELDS)
-        is_normal = "emit" in self._document.data
-        if self._number("schema", SCHEMA) != SCHEMA:
-            self._report(f"schema is {self._number('schema', SCHEMA)}, this version reads {SCHEMA}", "schema")
-        self._require("schema", "name", "summary", "form", *(() if is_normal else ("display", "op", "kernel")))
+        self.check_fields((), self.document.data, FIELDS)
+        is_normal = "emit" in self.document.data
+        if self.number("schema", SCHEMA) != SCHEMA:
+            self.report(f"schema is {self.number('schema', SCHEMA)}, this version reads {SCHEMA}", "schema")
+        self.require("schema", "name", "summary", "form", *(() if is_normal else ("display", "op", "kernel")))
         if is_normal:
             self._forbid("op", "kernel", "stage", "escape")
         forms = self._forms()
         names = [name for form in forms for name in (*form.by_name, *form.values)]
+        faults = len(self.findings)
         emission = self._emission() if is_normal else None
         fallback = emission.op if emission is not None else ""
+        # What a faulty [emit] leaves out would be missed again by every check that follows names.
+        emission = emission if len(self.findings) == faults else None
         return Pattern(
             name=self._name(),
-            summary=self._text("summary"),
+            summary=self.text("summary"),
             display=self._template("display", names, fallback),
             op=self._template("op", names, fallback),
             kernel=self._kernel(forms),
-            level=self._choice("level", LEVELS),
+            level=self.choice("level", LEVELS),
             benefit=self._benefit(),
-            stage=0 if is_normal else self._choice("stage", STAGES),
+            stage=0 if is_normal else self.choice("stage", STAGES),
             where=self._clauses(),
             escape=self._escape(),
             forms=forms,
             spelling=self._spelling(),
-            span=self._document.span("name"),
+            span=self.document.span("name"),
             emission=emission,
-            path=self._document.path,
+            path=self.document.path,
         )
-
-    def _report(self, message: str, *path: str | int, advice: str = "") -> None:
-        self.findings.append(Diagnostic("AF402", message, help=advice, span=self._document.span(*path)))
-
-    def _check_fields(self, path: KeyPath, table: Mapping[str, object], known: Mapping[str, type]) -> None:
-        for key, value in table.items():
-            if key not in known:
-                self._report(f"unknown field {key!r}", *path, key, advice=f"known are {', '.join(known)}")
-            elif type(value) is not known[key]:
-                self._report(f"{key} must be {_TYPE_NAMES[known[key]]}", *path, key)
-
-    def _require(self, *keys: str) -> None:
-        for key in keys:
-            if key not in self._document.data:
-                self._report(f"field {key!r} is missing", key)
 
     def _forbid(self, *keys: str) -> None:
         for key in keys:
-            if key in self._document.data:
-                self._report(f"a pattern with [emit] has no field {key!r}", key)
-
-    def _field(self, key: str, kind: type[T], fallback: T) -> T:
-        value = self._document.data.get(key)
-        return value if isinstance(value, kind) else fallback
-
-    def _text(self, key: str) -> str:
-        return self._field(key, str, "")
-
-    def _number(self, key: str, fallback: int) -> int:
-        return self._field(key, int, fallback)
-
-    def _choice(self, key: str, choices: tuple[int, ...]) -> int:
-        value = self._number(key, choices[0])
-        if value not in choices:
-            self._report(f"{key} is {value}, not {' or '.join(map(str, choices))}", key)
-        return value
+            if key in self.document.data:
+                self.report(f"a pattern with [emit] has no field {key!r}", key)
 
     def _benefit(self) -> int:
-        value = self._number("benefit", 0)
+        value = self.number("benefit", 0)
         if value < 0:
-            self._report(f"benefit is {value}, it cannot be negative", "benefit")
+            self.report(f"benefit is {value}, it cannot be negative", "benefit")
         return value
 
     def _name(self) -> str:
-        name, stem = self._text("name"), PurePath(self._document.path).stem
-        if "name" in self._document.data and not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            self._report(f"name {name!r} is not in snake case", "name")
+        name, stem = self.text("name"), PurePath(self.document.path).stem
+        if "name" in self.document.data and not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            self.report(f"name {name!r} is not in snake case", "name")
         elif name and name != stem:
-            self._report(f"name {name!r} differs from the file's name {stem!r}", "name")
+            self.report(f"name {name!r} differs from the file's name {stem!r}", "name")
         return name
 
     def _kernel(self, forms: Sequence[Form]) -> str:
         """The kernel word, which must be one that is known and able to compute what every form begins with."""
-        kernel = self._text("kernel")
-        if not kernel and "kernel" not in self._document.data:
+        kernel = self.text("kernel")
+        if not kernel and "kernel" not in self.document.data:
             return kernel
         if kernel not in KERNELS:
-            known = report_unknown(
-                "AF402", f"unknown kernel {kernel!r}", kernel, KERNELS, self._document.span("kernel")
-            )
+            known = report_unknown("AF402", f"unknown kernel {kernel!r}", kernel, KERNELS, self.document.span("kernel"))
             self.findings.append(replace(known, help=f"{known.help} known are {', '.join(KERNELS)}".strip()))
             return kernel
         beginnings = KERNELS[kernel]
@@ -170,94 +134,74 @@ class _HeaderReader:
             if beginnings and key not in beginnings:
                 fitting = next((word for word, operators in KERNELS.items() if key in operators), "chain")
                 message = f"kernel {kernel!r} computes {' and '.join(beginnings)}, the form begins with {key}"
-                self._report(message, "kernel", advice=f'write kernel = "{fitting}"')
+                self.report(message, "kernel", advice=f'write kernel = "{fitting}"')
                 break
         return kernel
 
     def _forms(self) -> tuple[Form, ...]:
         forms: list[Form] = []
-        tables = self._field("form", cast(type[list[object]], list), [])
-        if "form" in self._document.data and not tables:
-            self._report("a pattern needs at least one [[form]]", "form")
+        faults = len(self.findings)
+        tables = self.field("form", cast(type[list[object]], list), [])
+        if "form" in self.document.data and not tables:
+            self.report("a pattern needs at least one [[form]]", "form")
         for place, table in enumerate(tables):
             if not isinstance(table, dict):
-                self._report("a form is a table: [[form]]", "form")
+                self.report("a form is a table: [[form]]", "form")
                 continue
             fields = cast(dict[str, object], table)
-            self._check_fields(("form", place), fields, {"match": str})
+            self.check_fields(("form", place), fields, {"match": str})
             text = fields.get("match")
             if not isinstance(text, str):
                 if "match" not in fields:
-                    self._report("field 'match' is missing", "form", place)
-            elif not self._document.is_block("form", place, "match"):
-                self._report("match must be written as a ''' block", "form", place, "match")
+                    self.report("field 'match' is missing", "form", place)
+            elif not self.document.is_block("form", place, "match"):
+                self.report("match must be written as a ''' block", "form", place, "match")
             else:
-                source = self._document.source(text, "form", place, "match")
-                forms += self._collect(lambda source=source: parse_form(source))
+                form, found = read_form(self.document.source(text, "form", place, "match"))
+                self.findings += found
+                forms += [form] if form is not None else []
+        self.has_forms = bool(forms) and len(self.findings) == faults
         return tuple(forms)
 
     def _template(self, key: str, names: list[str], fallback: str) -> Template:
-        text = self._text(key)
-        source = self._document.source(text, key) if text else Source(fallback, self._document.span("emit", "op"))
-        found = [*self._collect(lambda: parse_template(source, names))]
-        return found[0] if found else Template(text, (), self._document.span(key))
+        text = self.text(key)
+        source = self.document.source(text, key) if text else Source(fallback, self.document.span("emit", "op"))
+        found = [*self.collect(lambda: parse_template(source, names))]
+        return found[0] if found else Template(text, (), self.document.span(key))
 
     def _clauses(self) -> tuple[Clause, ...]:
-        sources = self._strings("where")
-        return tuple(clause for source in sources for clause in self._collect(lambda s=source: parse_clause(s)))
+        sources = self.strings("where")
+        return tuple(clause for source in sources for clause in self.collect(lambda s=source: parse_clause(s)))
 
     def _escape(self) -> tuple[Reference, ...]:
-        return tuple(Reference(source.text, False, source.start) for source in self._strings("escape"))
-
-    def _strings(self, *path: str) -> list[Source]:
-        """The strings of an array, which is at the top or in the table [emit]."""
-        *tables, last = path
-        table = self._document.data
-        for key in tables:
-            inner = table.get(key)
-            table = cast(dict[str, object], inner) if isinstance(inner, dict) else {}
-        found = table.get(last, [])
-        sources: list[Source] = []
-        for place, item in enumerate(cast(list[object], found) if isinstance(found, list) else []):
-            if isinstance(item, str):
-                sources.append(self._document.item_source(place, item, *path))
-            else:
-                self._report(f"{path[-1]} must hold strings", *path)
-        return sources
+        return tuple(Reference(source.text, False, source.start) for source in self.strings("escape"))
 
     def _spelling(self) -> Mapping[str, str]:
-        table = self._field("spelling", cast(type[dict[str, object]], dict), {})
+        table = self.field("spelling", cast(type[dict[str, object]], dict), {})
         for key, value in table.items():
             if not isinstance(value, str):
-                self._report(f"the spelling of {key} must be a string", "spelling", key)
+                self.report(f"the spelling of {key} must be a string", "spelling", key)
         return {key: value for key, value in table.items() if isinstance(value, str)}
 
     def _emission(self) -> Emission:
-        table = self._field("emit", cast(type[dict[str, object]], dict), {})
-        self._check_fields(("emit",), table, _EMIT_FIELDS)
+        table = self.field("emit", cast(type[dict[str, object]], dict), {})
+        self.check_fields(("emit",), table, _EMIT_FIELDS)
         for key in ("op", "inputs"):
             if key not in table:
-                self._report(f"field {key!r} of [emit] is missing", "emit")
+                self.report(f"field {key!r} of [emit] is missing", "emit")
         op = table.get("op")
         attributes: dict[str, Subject | Scalar] = {}
         raw = table.get("attrs")
         for key, value in cast(dict[str, object], raw).items() if isinstance(raw, dict) else ():
             if isinstance(value, str):
-                source = self._document.source(value, "emit", "attrs", key)
-                attributes.update((key, found) for found in self._collect(lambda s=source: parse_source(s)))
+                source = self.document.source(value, "emit", "attrs", key)
+                attributes.update((key, found) for found in self.collect(lambda s=source: parse_source(s)))
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 attributes[key] = value
             else:
-                self._report(f'attribute {key} must be a number or a string such as "bn.epsilon"', "emit", "attrs", key)
+                self.report(f'attribute {key} must be a number or a string such as "bn.epsilon"', "emit", "attrs", key)
         inputs, ones, flat = (
-            tuple(source.text for source in self._strings("emit", key)) for key in ("inputs", "ones", "flat")
+            tuple(source.text for source in self.strings("emit", key)) for key in ("inputs", "ones", "flat")
         )
-        span = self._document.span("emit")
+        span = self.document.span("emit")
         return Emission(op if isinstance(op, str) else "", inputs, attributes, span, frozenset(ones), frozenset(flat))
-
-    def _collect(self, parse: Callable[[], T]) -> Iterator[T]:
-        """What `parse` gives, or nothing and one more finding."""
-        try:
-            yield parse()
-        except PatternError as error:
-            self.findings.append(error.diagnostic)

@@ -14,14 +14,15 @@ _TOKEN = re.compile(
       | (?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
       | (?P<string>"[^"\n]*"|'[^'\n]*')
       | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-      | (?P<mark>\.\.\.|::|==|!=|<=|>=|[=()<>,|?\[\].])""",
+      | (?P<mark>\.\.\.|::|==|!=|<=|>=|[=()<>,|?\[\].])
+      | (?P<stray>.)""",
     re.VERBOSE,
 )
 
 
 @dataclass(frozen=True)
 class Token:
-    """One token; `kind` is "name", "number", "string", "mark", "newline" or "end"."""
+    """One token; `kind` is "name", "number", "string", "mark", "newline", "stray" for anything else, or "end"."""
 
     kind: str
     text: str
@@ -45,17 +46,12 @@ class Source:
 
 
 def tokenize(source: Source) -> list[Token]:
-    """All tokens of `source`, ended by one of kind "end"; raises PatternError AF403 at a stray character."""
-    tokens: list[Token] = []
-    offset = 0
-    while offset < len(source.text):
-        match = _TOKEN.match(source.text, offset)
-        if match is None:
-            raise syntax_error(f"unexpected character {source.text[offset]!r}", source.span(offset))
-        kind = str(match.lastgroup)
-        if kind != "space":
-            tokens.append(Token(kind, match.group(), source.span(offset)))
-        offset = match.end()
+    """All tokens of `source`, ended by one of kind "end"."""
+    tokens = [
+        Token(str(match.lastgroup), match.group(), source.span(match.start()))
+        for match in _TOKEN.finditer(source.text)
+        if match.lastgroup != "space"
+    ]
     return [*tokens, Token("end", "", source.span(len(source.text)))]
 
 
@@ -100,6 +96,11 @@ class TokenReader:
             raise self.unexpected(wanted)
         return self.next()
 
+    def skip_line(self) -> None:
+        """Go to the next line break or to the end."""
+        while self.peek().kind not in ("newline", "end"):
+            self._place += 1
+
     def skip_newlines(self) -> None:
         """Go to the next token that is no line break."""
         while self.peek().kind == "newline":
@@ -108,5 +109,7 @@ class TokenReader:
     def unexpected(self, wanted: str) -> PatternError:
         """The error that says what should have stood here."""
         token = self.peek()
+        if token.kind == "stray":
+            return syntax_error(f"unexpected character {token.text!r}", token.span)
         found = {"newline": "the end of the line", "end": "the end"}.get(token.kind, repr(token.text))
         return syntax_error(f"expected {wanted}, found {found}", token.span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.ops.rows import operators
@@ -15,6 +16,15 @@ from autofusion.patternlang.surroundings import Signature, Surroundings
 
 def check_pattern(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diagnostic]:
     """Every semantic finding in `pattern` (AF404 to AF416)."""
+    yield from check_forms(pattern, surroundings)
+    yield from check_clauses(pattern, surroundings)
+    yield from check_escape(pattern)
+    yield from check_templates(pattern)
+    yield from check_emission(pattern)
+
+
+def check_forms(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """What is wrong within each form (AF404 to AF406, AF409 to AF413, AF415)."""
     for form in pattern.forms:
         yield from _check_definitions(form)
         yield from _check_reachable(form)
@@ -23,10 +33,6 @@ def check_pattern(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diag
             yield from _check_stand_in(statement)
             for call in statement.calls:
                 yield from _check_call(pattern, call, surroundings)
-    yield from check_clauses(pattern, surroundings)
-    yield from check_escape(pattern)
-    yield from check_templates(pattern)
-    yield from check_emission(pattern)
 
 
 def _check_definitions(form: Form) -> Iterator[Diagnostic]:
@@ -130,8 +136,13 @@ def _check_call(pattern: Pattern, call: Call, surroundings: Surroundings) -> Ite
         yield from _check_pattern_call(pattern, call, surroundings)
         return
     signatures = surroundings.signatures(call)
-    # ONNX knows nothing of other domains: their operators are taken as written.
-    if not signatures and not call.domain:
+    if not signatures and call.domain:
+        known = ["::".join(key) for key in surroundings.operators]
+        found = report_unknown("AF404", f"unknown operator {call.key!r}", call.key, known, call.span)
+        advice = "an operator of another domain is declared in a folder `operators` beside the patterns"
+        yield replace(found, help=f"{found.help}\n{advice}".strip())
+        return
+    if not signatures:
         names = [name for domain, name in operators() if not domain]
         yield report_unknown(
             "AF404", f"unknown operator {call.op!r}", call.op, [*names, *surroundings.normal_forms], call.span

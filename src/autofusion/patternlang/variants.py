@@ -51,7 +51,13 @@ def enumerate_variants(pattern: Pattern) -> Iterator[Variant]:
 
 
 def enumerate_names(patterns: Sequence[Pattern]) -> dict[str, frozenset[str]]:
-    """By pattern name: the display names and operator names that its nodes can have.
+    """By pattern name: the display names and operator names that its nodes can have."""
+    pairs = enumerate_name_pairs(patterns)
+    return {name: frozenset(text for pair in pairs[name] for text in pair) for name in pairs}
+
+
+def enumerate_name_pairs(patterns: Sequence[Pattern]) -> dict[str, frozenset[tuple[str, str]]]:
+    """By pattern name: the display name and the operator, together, that its nodes can have.
 
     A normal form has its own display name inside another one, such as QuickGelu in `MatMul+QuickGelu`.
     """
@@ -68,8 +74,7 @@ def enumerate_names(patterns: Sequence[Pattern]) -> dict[str, frozenset[str]]:
         for variant in enumerate_variants(pattern):
             names |= set(_render_names(pattern, variant, displays))
         displays[pattern.name] = frozenset(names)
-    known = (pattern.name for pattern in patterns)
-    return {name: frozenset(text for pair in displays[name] for text in pair) for name in known}
+    return {pattern.name: displays[pattern.name] for pattern in patterns}
 
 
 def _expand(variant: Variant, pending: tuple[Statement, ...], *, is_root: bool = False) -> Iterator[Variant]:
