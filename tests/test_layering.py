@@ -51,7 +51,7 @@ AREAS = {
     "accounting": allow(BACK),
     "options": allow(f"{MIDDLE} passes fusion"),
     "compiler": allow(f"{BACK} accounting options"),
-    "services": allow(f"{BACK} runtime options compiler"),
+    "services": allow(f"{BACK} accounting runtime options compiler"),
     "compat": allow(f"{BACK} runtime options compiler services"),
     "cli": allow(f"{BACK} runtime options compiler services compat"),
     "__init__": allow("version", f"{BACK} runtime options compiler services"),

@@ -70,7 +70,8 @@ class Miss:
         elif self.code is Code.TAKEN_BY:
             text = f"{self.pattern} matches at {self.root} but lost its nodes: {self.reason}"
         else:
-            text = f"{self.pattern} nearly matched at {self.root}: {count}; {failed}"
+            extent = "nearly matched" if self.is_near else "matched in part"
+            text = f"{self.pattern} {extent} at {self.root}: {count}; {failed}"
         if not self.instead:
             return text
         without = f" without {', '.join(self.left_out)}" if self.left_out else ""

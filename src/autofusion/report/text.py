@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from autofusion.report.misses import group_misses
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
 from autofusion.report.wording import count
 
@@ -81,13 +82,10 @@ def _host_lines(host: tuple[HostStep, ...]) -> Iterator[str]:
 
 def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:
     yield f"Not fused: {len(misses)}"
-    groups: dict[tuple[str, str], list[MissedNode]] = {}
-    for miss in misses:
-        groups.setdefault((miss.pattern, miss.code), []).append(miss)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
-    for (pattern, reason), group in ordered[:SHOWN_MISSES]:
+    ordered = group_misses(misses)
+    for group in ordered[:SHOWN_MISSES]:
         first = group[0]
-        yield f"  {pattern}: {len(group)} x {reason} ({_some([miss.node for miss in group])})"
+        yield f"  {first.pattern}: {len(group)} x {first.code} ({_some([miss.node for miss in group])})"
         yield f"    {first.node}: {first.message}" + (f"; fused as {first.instead}" if first.instead else "")
         if first.help:
             yield f"    help: {first.help}"
