@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from autofusion.cli.control_file import malformed, read_control_file
+from autofusion.fusion.control_file import malformed, read_control_file
 
 _KIND = "file of nodes to skip"
 _REMEDY = "write a line [ByNodeName] with names of nodes below it, or [ByNodeType] with operator types"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from autofusion.cli.control_file import malformed, read_control_file
 from autofusion.cli.output import show_diagnostic
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
 from autofusion.fusion import ALL
+from autofusion.fusion.control_file import malformed, read_control_file
 from autofusion.plan.fields import parse_json
 
 SECTIONS = ("GraphFusion", "UBFusion")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from autofusion.cann_passes import COUNTERPARTS, UNMATCHED, means_fusion, own_pass
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.manual.rules import Rule
+from autofusion.fusion.node_names import collect_node_names, fits, fits_any, names_of
 from autofusion.fusion.reasons import Code, Reason
-from autofusion.ir import Graph
+from autofusion.ir import Graph, Node
 from autofusion.ops.rows import operators
 from autofusion.ops.schema import schema_of
 from autofusion.patternlang.model import Call, Pattern
@@ -37,6 +38,8 @@ class Controls:
     `disabled`, `no_fusion_ops` or `whitelist`.
     `skip_nodes` names ONNX nodes that stand in no fused node, and where there is a `scope`, only nodes that it names
     may fuse; both hold names or globs, by who gave them.
+    `rules` are manual rules: they take their nodes before every pattern, also where `auto_fusion` is off, which then
+    leaves the patterns nothing but the nodes of one rule.
     `stop_after` ends the work after so many rewrites, to find the one at fault.
     """
 
@@ -48,6 +51,7 @@ class Controls:
     switches: Mapping[str, Mapping[str, bool]] = field(default_factory=dict[str, Mapping[str, bool]])
     skip_nodes: Mapping[str, str] = field(default_factory=dict[str, str])
     scope: Mapping[str, str] = field(default_factory=dict[str, str])
+    rules: tuple[Rule, ...] = ()
     stop_after: int | None = None
 
 
@@ -98,16 +102,30 @@ class Switches:
     def _check_nodes(self, candidate: Candidate) -> Reason | None:
         """Why the nodes of `candidate` may not fuse, None where they may."""
         names = [name for bound in candidate.binding.members for name in bound.node.origin]
+        return self._check_names(names, candidate.root.name)
+
+    def bar(self, node: Node) -> Reason | None:
+        """Why a manual rule may not have `node`, None where it may."""
+        for names in (self.controls.disabled, self.controls.no_fusion_ops):
+            if node.op in names:
+                by = names[node.op]
+                advice = f"take {node.op} off {by}"
+                return Reason(Code.DISABLED, (by,), f"{node.op} is switched off by {by}", node.name, help=advice)
+        return self._check_names(names_of(node), node.name)
+
+    def _check_names(self, names: Sequence[str], node: str) -> Reason | None:
+        """Why nodes with these ONNX names may not fuse, None where they may; `node` is the one to blame."""
         for glob, by in self.controls.skip_nodes.items():
-            found = next((name for name in names if _matches(name, glob)), None)
+            found = next((name for name in names if fits(name, glob)), None)
             if found is not None:
-                return _disabled(candidate, by, f"{found!r} is kept out of fusion by {by}", f"take {glob} out of {by}")
+                detail = f"{found!r} is kept out of fusion by {by}"
+                return Reason(Code.DISABLED, (by,), detail, node, help=f"take {glob} out of {by}")
         scope = self.controls.scope
-        outside = next((name for name in names if scope and not any(_matches(name, glob) for glob in scope)), None)
+        outside = next((name for name in names if scope and not fits_any((name,), scope)), None)
         if outside is None:
             return None
         by = next(iter(scope.values()))
-        return _disabled(candidate, by, f"{outside!r} is outside {by}", f"add {outside} to {by}")
+        return Reason(Code.DISABLED, (by,), f"{outside!r} is outside {by}", node, help=f"add {outside} to {by}")
 
     def _find_switch(self, candidate: Candidate) -> tuple[str, str, bool]:
         """Who switches `candidate`, by which name, and whether on; two empty texts and True where nobody does."""
@@ -124,14 +142,14 @@ class Switches:
 def check_node_names(controls: Controls, graph: Graph) -> None:
     """Raise UsageError AF312 for a name or glob of `skip_nodes` or `scope` that no node of the model `graph` has."""
     given = (*controls.skip_nodes.items(), *controls.scope.items())
-    known = sorted(_node_names(graph)) if given else []
+    known = sorted(collect_node_names(graph)) if given else []
     for glob, by in given:
         find_nodes(glob, by, known)
 
 
 def find_nodes(glob: str, by: str, known: Sequence[str]) -> tuple[str, ...]:
     """The names of nodes among `known` that `glob` is or fits; raises UsageError AF312 where there is none."""
-    found = tuple(name for name in known if _matches(name, glob))
+    found = tuple(name for name in known if fits(name, glob))
     if found:
         return found
     close = difflib.get_close_matches(glob, known, n=3)
@@ -215,20 +233,6 @@ def _unknown_name(name: str, by: str, what: str, known: Iterable[str]) -> UsageE
         else "known are operator types, pattern names, display names, fused operators and passes of CANN"
     )
     return UsageError(Diagnostic("AF310", f"{by} names {name!r}, which is {what}", help=advice))
-
-
-def _matches(name: str, glob: str) -> bool:
-    """True where `glob` is the name itself or fits it; names may hold brackets, which mean a choice in a glob."""
-    return name == glob or fnmatchcase(name, glob)
-
-
-def _node_names(graph: Graph) -> set[str]:
-    found: set[str] = set()
-    for node in graph:
-        found.update(node.origin)
-        for _, nested in node.subgraphs():
-            found |= _node_names(nested)
-    return found
 
 
 def _operator_types(graph: Graph) -> set[str]:

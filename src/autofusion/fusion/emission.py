@@ -79,7 +79,7 @@ def _make_ones(scope: Scope, candidate: Candidate, emission: Emission, attribute
 
 
 def _add_constant(scope: Scope, stem: str, array: np.ndarray) -> str:
-    name = scope.graph.fresh(stem)
+    name = scope.fresh(stem)
     scope.graph.add_constant(name, array)
     return name
 

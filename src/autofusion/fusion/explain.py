@@ -146,8 +146,8 @@ def _explain_readers(
     """The statement that would have gone on, and why no reader of `value` is one; None where a reader may be."""
     if value in scope.graph.outputs:
         # Where nothing else reads it the model just ends here, and dropping the output would change nothing.
-        if scope.graph.consumers(value):
-            return following[0], output_reason(entry.pattern, value, entry.root.name)
+        if scope.graph.consumers(value) or scope.leaves_group(value):
+            return following[0], output_reason(scope, entry.pattern, value, entry.root.name)
         return following[0], Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
     readers = list(scope.graph.consumers(value))
     if not readers:

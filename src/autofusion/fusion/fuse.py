@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from autofusion.fusion.candidate import Candidate
 from autofusion.fusion.controls import Controls, Switches, resolve_controls
 from autofusion.fusion.explain import collect_misses, index_beginnings
 from autofusion.fusion.legality import check_cycle
+from autofusion.fusion.manual.reserve import open_scopes, reserve_groups
+from autofusion.fusion.manual.rules import MANUAL_LEVEL
+from autofusion.fusion.manual.survey import Picture, Rewrite, picture_graphs
 from autofusion.fusion.misses import Miss, choose_best
 from autofusion.fusion.reasons import Code
 from autofusion.fusion.rewrite import apply_candidate, restore_node
 from autofusion.fusion.scope import Scope
 from autofusion.fusion.select import RootIndex, find_candidates, index_roots, select_candidates
-from autofusion.ir import Attribute, Graph, Node
+from autofusion.ir import MANUAL, Attribute, Graph, Node
 from autofusion.ir.verify import verify_graph, verify_nodes
 from autofusion.patternlang.model import Pattern
 
@@ -26,7 +29,9 @@ class Fusion:
     """One rewrite, the `number`-th from 1: the fused `node`, what made it, the nodes it replaced.
 
     `stage` is 0 for a normal form; `members` are the nodes replaced in this step, `origin` the ONNX nodes
-    behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node around it.
+    behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node around it,
+    `group` the node of the manual rule in whose body it was made.  A manual rule makes nodes of level 0, with
+    `MANUAL` as pattern.
     """
 
     node: str
@@ -41,6 +46,7 @@ class Fusion:
     number: int
     inside: str | None = None
     graph: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,17 +65,22 @@ class FusionResult:
 def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = None) -> FusionResult:
     """Rewrite `graph` in place by `patterns`, as far as `controls` allow.
 
-    Normalize patterns come first, to a fixed point, then the fusions of stage 1, then those of stage 2;
-    nested graphs of control flow are exchanged for rewritten copies.  The same graph and patterns
+    Manual rules take their nodes before anything else.  Normalize patterns come first, to a fixed point, then
+    the fusions of stage 1, then those of stage 2, within each group of a manual rule and outside of them all;
+    where automatic fusion is off, within the groups alone.
+    Nested graphs of control flow are exchanged for rewritten copies.  The same graph and patterns
     give the same result, whatever order nodes were added in.  Raises UsageError AF310 or AF311 for controls that
     mean nothing, and InternalError AF901 where a rewrite broke the graph.
     """
     known = tuple(patterns)
     chosen = controls or Controls()
     switches = resolve_controls(chosen, known, graph)
-    if not chosen.auto_fusion:
+    if not chosen.auto_fusion and not chosen.rules:
         return FusionResult((), (), ())
     fuser = _Fuser(switches)
+    if chosen.rules:
+        fuser.reserve(graph, known)
+        verify_graph(graph, "manual fusion")
     for stage, name in enumerate(STAGE_NAMES):
         own = [pattern for pattern in known if pattern.stage == stage]
         fuser.run_stage(Scope(graph), stage, own)
@@ -77,6 +88,26 @@ def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = 
     fuser.restore()
     graph.discard_unused()
     return fuser.result()
+
+
+def _survey(graph: Graph, patterns: Sequence[Pattern], switches: Switches) -> Mapping[str, Picture]:
+    """What automatic fusion would make of `graph`, which stays as it is."""
+    fuser = _Fuser(replace(switches, controls=replace(switches.controls, auto_fusion=True, stop_after=None)))
+    work = graph.copy()
+    normal = work
+    for stage, _ in enumerate(STAGE_NAMES):
+        fuser.run_stage(Scope(work), stage, [pattern for pattern in patterns if pattern.stage == stage])
+        if not stage:
+            normal = work.copy()
+    fuser.restore()
+    result = fuser.result()
+    steps = sorted((*result.normalized, *result.fusions), key=lambda step: step.number)
+    rewrites = [
+        Rewrite(step.graph, step.node, frozenset({step.pattern, step.display, step.op}), step.members, not step.stage)
+        for step in steps
+        if not step.group
+    ]
+    return picture_graphs({scope.path: scope for scope in open_scopes(Scope(normal))}, rewrites)
 
 
 class _Fuser:
@@ -88,17 +119,42 @@ class _Fuser:
         self._steps: list[Fusion] = []
         self._provisional: list[Fusion] = []
         self._misses: list[tuple[int, Miss]] = []
-        self._graphs: dict[str, Graph] = {}
+        # (graph, group) -> what it is now, after copying.
+        self._graphs: dict[tuple[str, str], Graph] = {}
         # (graph, node) -> the steps that replaced a node of this name, and the one that made it last.
         self._takers: dict[tuple[str, str], list[Fusion]] = {}
         self._makers: dict[tuple[str, str], Fusion] = {}
 
+    def reserve(self, graph: Graph, patterns: Sequence[Pattern]) -> None:
+        """Make the groups of the manual rules."""
+        for group in reserve_groups(graph, self._switches, lambda: _survey(graph, patterns, self._switches)):
+            self._count += 1
+            self._steps.append(
+                Fusion(
+                    node=group.node.name,
+                    pattern=MANUAL,
+                    display=group.node.display,
+                    op=group.node.op,
+                    kernel="",
+                    level=MANUAL_LEVEL,
+                    stage=1,
+                    members=group.members,
+                    origin=group.node.origin,
+                    number=self._count,
+                    graph=group.path,
+                )
+            )
+
     def run_stage(self, scope: Scope, stage: int, patterns: Sequence[Pattern]) -> None:
-        """Apply `patterns` in the nested graphs of `scope`, then in its own graph; normal forms to a fixed point."""
-        self._graphs[scope.path] = scope.graph
+        """Apply `patterns` in nested graphs and groups of `scope`, then in its own; normal forms to a fixed point."""
+        self._graphs[scope.path, scope.group] = scope.graph
         for node in scope.graph.topological():
             if node.subgraphs():
                 scope.graph.update(self._run_nested(scope, node, stage, patterns))
+            elif node.pattern == MANUAL:
+                scope.graph.update(self._run_group(scope, node, stage, patterns))
+        if not self._switches.controls.auto_fusion and not scope.group:
+            return
         roots = index_roots(patterns)
         # A part of a spelling says nothing by itself; a part of a fusion is a node left unfused.
         beginnings = index_beginnings(patterns if stage else ())
@@ -112,7 +168,7 @@ class _Fuser:
         for step in self._provisional:
             if self._wrapper(step) is None:
                 self._steps.remove(step)
-                home = self._graphs[step.graph]
+                home = self._graphs[step.graph, step.group]
                 restore_node(home, home.node(step.node))
                 for member in step.members:
                     self._takers[step.graph, member].remove(step)
@@ -120,7 +176,7 @@ class _Fuser:
 
     def result(self) -> FusionResult:
         """The records, each step with the node that wraps it, misses without those that came good."""
-        steps = [replace(step, inside=self._wrapper(step)) for step in self._steps]
+        steps = [replace(step, inside=self._wrapper(step) or step.group or None) for step in self._steps]
         attempts = tuple(miss for stage, raw in self._misses for miss in self._settle(stage, raw))
         return FusionResult(
             fusions=tuple(step for step in steps if step.stage),
@@ -139,6 +195,15 @@ class _Fuser:
             copy.discard_unused()
             attributes[key] = copy
         return replace(node, attributes=attributes)
+
+    def _run_group(self, scope: Scope, node: Node, stage: int, patterns: Sequence[Pattern]) -> Node:
+        """The group with its body rewritten; constants that only a spelling needed are no operands any more."""
+        assert node.body is not None
+        body = node.body.copy()
+        self.run_stage(Scope(body, scope, scope.path, node.name), stage, patterns)
+        body.inputs = tuple(name for name in body.inputs if body.consumers(name))
+        body.discard_unused()
+        return replace(node, inputs=body.inputs, body=body)
 
     def _sweep(self, scope: Scope, stage: int, roots: RootIndex, beginnings: RootIndex, is_first: bool) -> bool:
         """Find, choose and apply once; True where something was applied."""
@@ -178,6 +243,7 @@ class _Fuser:
             origin=node.origin,
             number=self._count,
             graph=scope.path,
+            group=scope.group,
         )
         self._steps.append(step)
         if is_provisional:

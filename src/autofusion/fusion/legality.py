@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autofusion.fusion.binding import Binding, BoundNode
-from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.reasons import Code, Reason, border_reason
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Use
 from autofusion.patternlang.model import Pattern, Reference
@@ -90,7 +90,7 @@ def _check_results(
 def _check_readers(scope: Scope, pattern: Pattern, binding: Binding, value: str, name: str) -> Reason | None:
     members = {bound.node.name for bound in binding.members}
     if value in scope.graph.outputs:
-        return output_reason(pattern, value, name)
+        return output_reason(scope, pattern, value, name)
     outside = [use for use in scope.graph.consumers(value) if use.node.name not in members]
     captured = next((use for use in outside if use.index == CAPTURED), None)
     if captured is not None:
@@ -99,8 +99,10 @@ def _check_readers(scope: Scope, pattern: Pattern, binding: Binding, value: str,
     return readers_reason(pattern, value, outside, name) if outside else None
 
 
-def output_reason(pattern: Pattern, value: str, name: str) -> Reason:
+def output_reason(scope: Scope, pattern: Pattern, value: str, name: str) -> Reason:
     """The reason for an inner value, `name` in the pattern, that is an output of the graph."""
+    if scope.leaves_group(value):
+        return border_reason(scope.rule, value)
     detail = f"{value!r} is an output of the graph, so it must be computed by itself"
     advice = f"drop {value!r} from the graph outputs, or accept two kernels"
     return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value, help=_advise(pattern, name, advice))

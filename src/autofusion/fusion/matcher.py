@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from autofusion.fusion.binding import Binding, BoundNode
 from autofusion.fusion.constants import equals, is_number
-from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.reasons import Code, Reason, border_reason
 from autofusion.fusion.scope import Scope
-from autofusion.ir import FUSED_DOMAIN, Node
+from autofusion.ir import FUSED_DOMAIN, MANUAL, Node
 from autofusion.ops.rows import find_operator
 from autofusion.patternlang.model import AttributeTest, Call, Form, Number, Reference, Statement, Term, Wildcard
 
 
 def keys_of(node: Node) -> tuple[str, ...]:
-    """The names under which a pattern may call for `node`; none for a node that was left unconverted."""
-    if node.opaque:
+    """The names under which a pattern may call for `node`; none for one left unconverted, or a manual group."""
+    if node.opaque or node.pattern == MANUAL:
         return ()
     operator = node.op if node.domain in ("", FUSED_DOMAIN) else f"{node.domain}::{node.op}"
     return (operator, f"@{node.pattern}") if node.pattern else (operator,)
@@ -236,6 +236,8 @@ class Matcher:
     def _explain_operator(self, value: str, producer: Node | None, keys: tuple[str, ...]) -> Reason:
         wanted = _spell_keys(keys)
         if producer is None:
+            if self._scope.enters_group(value):
+                return border_reason(self._scope.rule, value)
             if self._scope.is_captured(value):
                 detail = f"{value!r} is computed outside {self._scope.path or 'the nested graph'}"
                 return Reason(Code.CONTROL_FLOW, (value,), detail, value=value)
@@ -249,6 +251,8 @@ def operator_reason(found: Node, keys: tuple[str, ...], context: str, value: str
     """Why `found` cannot stand where one of `keys` is wanted; `context` says how it is met."""
     wanted = _spell_keys(keys)
     spelled = found.op if found.domain in ("", FUSED_DOMAIN) else f"{found.domain}::{found.op}"
+    if found.pattern == MANUAL:
+        return border_reason(found.display, value, found.name)
     if found.opaque and found.op in keys:
         detail = f"{context} ({spelled} of opset {found.opset}), which has no canonical form"
         return Reason(Code.OPSET, (str(found.opset),), detail, found.name, value)

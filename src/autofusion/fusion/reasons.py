@@ -93,6 +93,13 @@ def spell_shape(shape: Sequence[object]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
+def border_reason(rule: str, value: str, node: str = "") -> Reason:
+    """The reason for a match that would cross the border of a manual group at `value`."""
+    detail = f"{value!r} crosses the border of the group that the manual rule {rule!r} makes"
+    advice = f"take more nodes into the rule {rule!r}, or fewer"
+    return Reason(Code.RESERVED, (rule,), detail, node, value, advice)
+
+
 def shape_unknown(name: str, value: str) -> Reason:
     """The reason for a shape that is not known: `name` is the pattern's word, `value` the model's."""
     return Reason(

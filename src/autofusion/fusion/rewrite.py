@@ -31,7 +31,7 @@ def apply_candidate(scope: Scope, candidate: Candidate) -> Node:
         emit(scope, candidate, emission) if emission is not None else Emitted(_external_operands(candidate), {}, 0)
     )
     node = Node(
-        name=graph.fresh(f"{root.node.name}_{candidate.pattern.name}") if root.node.pattern else root.node.name,
+        name=scope.fresh(f"{root.node.name}_{candidate.pattern.name}") if root.node.pattern else root.node.name,
         op=candidate.op,
         inputs=emitted.inputs,
         outputs=outputs,

@@ -21,6 +21,9 @@ class NestedGraph:
 FUSED_DOMAIN = "autofusion"
 """Domain of nodes made by fusion; their meaning is their body."""
 
+MANUAL = "manual rule"
+"""`Node.pattern` of a group that a manual rule made; no pattern can be called so."""
+
 
 @dataclass(frozen=True, eq=False)
 class Node:

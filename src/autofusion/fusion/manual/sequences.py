@@ -1,0 +1,161 @@
+"""Finding a sequence of building blocks in dataflow order, and how far the best attempt came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from autofusion.fusion.manual.blocks import find_blocks
+from autofusion.fusion.manual.legality import Fault, check_group, find_way_back
+from autofusion.fusion.manual.rules import EVERY_RESULT, Rule
+from autofusion.fusion.manual.survey import Picture
+from autofusion.fusion.manual.view import is_between, readers_past
+from autofusion.fusion.node_names import fits_any, names_of
+from autofusion.fusion.scope import Scope
+from autofusion.ir import Node
+
+Block = frozenset[str]
+Bar = Callable[[Node], Fault | None]
+"""Why a node may stand in no group, None where it may."""
+
+_MAX_STEPS = 4096
+"""Blocks tried from one beginning: rules that fit in very many ways are given up there."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """The attempt that came furthest: how many blocks were found, and what was in the way."""
+
+    found: int
+    text: str
+    help: str = ""
+
+
+class SequenceFinder:
+    """Finds the places of one rule in one graph, in topological order; `shortfall` is the best that failed.
+
+    A place that was found must be taken out of the graph, or be barred, before the next one is asked for.
+    """
+
+    def __init__(self, scope: Scope, picture: Picture, rule: Rule, bar: Bar) -> None:
+        self._scope = scope
+        self._picture = picture
+        self._rule = rule
+        self._bar = bar
+        self._blocks = [self._find_blocks(word) for word in rule.items]
+        self._holders = [_index_holders(blocks) for blocks in self._blocks]
+        self._steps = 0
+        self.shortfall = Shortfall(0, f"there is no {rule.items[0]}")
+
+    def find(self) -> Iterator[frozenset[str]]:
+        """The members of each place, what lies between its blocks included."""
+        graph = self._scope.graph
+        order = {node.name: place for place, node in enumerate(graph.topological())}
+        for start in sorted(self._blocks[0], key=lambda block: min(order[name] for name in block)):
+            self._steps = 0
+            if all(name in graph for name in start):
+                place = next(self._extend((start,), start), None)
+                if place is not None:
+                    yield place
+
+    def _find_blocks(self, word: str) -> tuple[Block, ...]:
+        graph, scope = self._scope.graph, self._rule.scope
+        blocks = find_blocks(graph, self._picture, word)
+        if not scope:
+            return blocks
+        return tuple(block for block in blocks if all(fits_any(names_of(graph.node(name)), scope) for name in block))
+
+    def _extend(self, blocks: tuple[Block, ...], members: frozenset[str]) -> Iterator[frozenset[str]]:
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            return
+        if len(blocks) == len(self._rule.items):
+            closed = self._close(members)
+            fault = self._check(blocks, closed)
+            if fault is None:
+                yield closed
+            else:
+                self._note(len(blocks), f"the group at {self._spell(blocks[0])} {fault.text}", fault.help)
+            return
+        ways = self._find_ways(blocks[-1])
+        following = self._following(len(blocks), ways, members)
+        for block in following:
+            between = frozenset(name for reader in block & ways.keys() for name in ways[reader])
+            yield from self._extend((*blocks, block), members | block | between)
+        if not following:
+            self._note(len(blocks), self._explain_end(blocks, ways))
+
+    def _find_ways(self, block: Block) -> dict[str, frozenset[str]]:
+        """The nodes outside of `block` that read its results, with what is passed on the way to them."""
+        graph = self._scope.graph
+        ways: dict[str, frozenset[str]] = {}
+        for value in (value for name in sorted(block) for value in graph.node(name).results):
+            for reader, way, _ in readers_past(self._scope, value):
+                if reader.name not in block:
+                    ways[reader.name] = ways.get(reader.name, frozenset()) | (frozenset(way) - block)
+        return ways
+
+    def _following(self, place: int, ways: Mapping[str, frozenset[str]], members: frozenset[str]) -> list[Block]:
+        holders, graph = self._holders[place], self._scope.graph
+        found = {index: None for reader in ways for index in holders.get(reader, ())}
+        blocks = [self._blocks[place][index] for index in sorted(found)]
+        return [block for block in blocks if block.isdisjoint(members) and all(name in graph for name in block)]
+
+    def _close(self, members: frozenset[str]) -> frozenset[str]:
+        """`members` with the nodes that stand between them and only move elements or compute indices."""
+        graph = self._scope.graph
+        while way := find_way_back(graph, members):
+            if not all(is_between(self._scope, graph.node(name)) for name in way):
+                break
+            members |= frozenset(way)
+        return members
+
+    def _check(self, blocks: tuple[Block, ...], members: frozenset[str]) -> Fault | None:
+        graph = self._scope.graph
+        for name in sorted(members):
+            fault = self._bar(graph.node(name))
+            if fault is not None:
+                return fault
+        return check_group(graph, members, lambda value: self._may_escape(value, blocks))
+
+    def _may_escape(self, value: str, blocks: tuple[Block, ...]) -> bool:
+        if EVERY_RESULT in self._rule.outputs:
+            return True
+        producer = self._scope.graph.producer(value)
+        allowed = (block for word, block in zip(self._rule.items, blocks, strict=True) if word in self._rule.outputs)
+        return producer is not None and any(producer.name in block for block in allowed)
+
+    def _note(self, found: int, text: str, help_: str = "") -> None:
+        if found > self.shortfall.found:
+            self.shortfall = Shortfall(found, text, help_)
+
+    def _explain_end(self, blocks: tuple[Block, ...], ways: Mapping[str, frozenset[str]]) -> str:
+        items = self._rule.items
+        before, wanted = items[len(blocks) - 1], items[len(blocks)]
+        where = f"{before} at {self._spell(blocks[-1])}"
+        nearest = [name for name in ways if not ways[name]]
+        if not nearest:
+            return f"nothing reads the result of {where}, {wanted} was expected"
+        standing = ", ".join(self._describe(name) for name in nearest)
+        return f"after {where} stands {standing}, {wanted} was expected"
+
+    def _describe(self, name: str) -> str:
+        node = self._scope.graph.node(name)
+        for part, behind in self._picture.parts.items():
+            if name in behind:
+                whole = self._picture.scope.graph.node(part)
+                return f"{names_of(node)[0]} ({whole.display or whole.op})"
+        return f"{names_of(node)[0]} ({node.display or node.op})"
+
+    def _spell(self, block: Block) -> str:
+        """The ONNX name of the block's last node."""
+        last = [node for node in self._scope.graph.topological() if node.name in block][-1]
+        return names_of(last)[-1]
+
+
+def _index_holders(blocks: tuple[Block, ...]) -> dict[str, list[int]]:
+    holders: dict[str, list[int]] = {}
+    for index, block in enumerate(blocks):
+        for name in block:
+            holders.setdefault(name, []).append(index)
+    return holders
