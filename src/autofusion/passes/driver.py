@@ -17,12 +17,14 @@ from autofusion.passes.idle import remove_idle
 from autofusion.passes.joins import merge_joins
 from autofusion.passes.limits import merge_limits
 from autofusion.passes.neutral import remove_neutral
+from autofusion.passes.parts import split_parts
 from autofusion.passes.rows import free_rows
 from autofusion.passes.shapes import infer_shapes
 from autofusion.passes.slices import merge_slices
 from autofusion.passes.transposes import merge_transposes
 from autofusion.passes.turns import merge_turned_views
 from autofusion.passes.twins import merge_twins
+from autofusion.passes.units import drop_units
 from autofusion.passes.views import merge_views
 
 MAX_ROUNDS = 16
@@ -52,7 +54,9 @@ def run_passes(
         "remove_neutral": remove_neutral,
         "remove_idle": remove_idle,
         "merge_views": merge_views,
+        "split_parts": split_parts,
         "free_rows": free_rows,
+        "drop_units": drop_units,
         "merge_transposes": merge_transposes,
         "merge_turned_views": merge_turned_views,
         "merge_slices": merge_slices,

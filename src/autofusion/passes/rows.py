@@ -6,7 +6,7 @@ stays, the operators between two such views do the same without the first, or wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,13 +36,15 @@ class _Run:
 def free_rows(graph: Graph) -> int:
     """Take out a view before or behind a run of operators that work on the last axis alone; returns the views gone.
 
-    A Gemm in such a run becomes MatMul and Add.  Every value between the views has one reader.  The view that is left
-    says what both said together.
+    The run may end in a Split of that axis, if views read all its parts.  A Gemm in it becomes MatMul and Add.  Every
+    value between the views has one reader.  The view that is left says what both said together.
     """
     return sweep(graph, _free)
 
 
 def _free(node: Node, scope: GraphScope) -> int:
+    if node.op == "Split":
+        return _free_split(node, scope)
     run = _trace(node, scope) if node.op in VIEWS else None
     if run is None:
         return 0
@@ -58,6 +60,48 @@ def _free(node: Node, scope: GraphScope) -> int:
     if result[-1] == columns and is_inner(scope.graph, run.first.outputs[0]):
         return _drop_last(run, (*result[:-1], width), scope)
     return 0
+
+
+def _free_split(node: Node, scope: GraphScope) -> int:
+    """Take out the view before rows that a Split deals out to views."""
+    graph, run = scope.graph, _trace(node, scope)
+    source = scope.value(run.first.inputs[0]).shape if run is not None else None
+    given = scope.value(run.first.outputs[0]).shape if run is not None else None
+    rank = _rank(node.inputs[0], scope)
+    if run is None or not source or not given or rank is None or integer(node, "axis") not in (-1, rank - 1):
+        return 0
+    if source[-1] != given[-1] or not is_at_least(source[-1], 1) or source == given:
+        return 0
+    views = [use.node for name in node.results for use in graph.consumers(name)]
+    if len(node.results) != len(node.outputs) or not all(view.op in VIEWS and not view.opaque for view in views):
+        return 0
+    if any(name in graph.outputs for name in node.outputs):
+        return 0
+    targets: list[Sequence[int]] = []
+    for view in views:
+        part, shape = scope.value(view.inputs[0]).shape, scope.value(view.outputs[0]).shape
+        target = spell_target(shape, (*source[:-1], part[-1])) if part and shape else None
+        if target is None:
+            return 0
+        targets.append(target)
+    _move_split(run, views, targets, len(source), scope)
+    return 1
+
+
+def _move_split(
+    run: _Run, views: Sequence[Node], targets: Sequence[Sequence[int]], rank: int, scope: GraphScope
+) -> None:
+    split = run.last
+    for gone in (*views, split):
+        scope.graph.remove(gone.name)
+    value = _move(run, run.first.inputs[0], rank, scope)
+    parts = {name: scope.fresh(name) for name in split.outputs}
+    kept = {**split.attributes, "axis": rank - 1}
+    add_node(scope, split.name, "Split", (value, *split.inputs[1:]), [*parts.values()], kept, split.origin)
+    for view, target in zip(views, targets, strict=True):
+        shape = scope.value(view.outputs[0]).shape
+        assert shape is not None
+        add_reshape(scope, view.name, parts[view.inputs[0]], target, view.outputs[0], shape, view.origin)
 
 
 def _trace(last: Node, scope: GraphScope) -> _Run | None:

@@ -26,14 +26,14 @@ def merge_turned_views(graph: Graph) -> int:
 
     A Transpose that moves only axes of extent 1 becomes a Reshape, unless it turns an operand of a product.  Views
     before and behind an Expand, which repeat heads, stay at it.
-    Returns the number of nodes changed; each change leaves one node less, or a view in the place of a Transpose.
+    Returns the number of changes: each leaves one node less, a view in the place of a Transpose, or unit axes at rest.
     """
     return sweep(graph, _merge)
 
 
 def _merge(node: Node, scope: GraphScope) -> int:
     if node.op == "Transpose":
-        return _flatten(node, scope) or _turn_first(node, scope)
+        return _flatten(node, scope) or _turn_first(node, scope) or _settle_units(node, scope)
     return _view_first(node, scope) if node.op in VIEWS else 0
 
 
@@ -83,6 +83,25 @@ def _turn_first(node: Node, scope: GraphScope) -> int:
     graph.remove(view.name)
     add_node(scope, node.name, "Transpose", (view.inputs[0],), (middle,), {"perm": tuple(turned)}, node.origin)
     add_reshape(scope, view.name, middle, target, node.outputs[0], result, view.origin)
+    return 1
+
+
+def _settle_units(node: Node, scope: GraphScope) -> int:
+    """Leave axes of extent 1 where they are, if a view says what shape comes of them."""
+    order, given = integers(node, "perm"), scope.value(node.inputs[0]).shape
+    shape = _read_shape(node.outputs[0], scope)
+    if order is None or given is None or shape is None:
+        return 0
+    turned = tuple(place_units(order, given, given))
+    target = spell_target(shape, tuple(given[axis] for axis in turned))
+    if turned == order or target is None:
+        return 0
+    view = scope.graph.consumers(node.outputs[0])[0].node
+    middle = scope.fresh(node.outputs[0])
+    scope.graph.remove(view.name)
+    scope.graph.remove(node.name)
+    add_node(scope, node.name, "Transpose", node.inputs, (middle,), {"perm": turned}, node.origin)
+    add_reshape(scope, view.name, middle, target, view.outputs[0], shape, view.origin)
     return 1
 
 
