@@ -37,7 +37,7 @@ FOLD_ROWS: Mapping[str, tuple[Any, ...]] = {
         {"w": (4, 4, 3, 3), "b": (4,), **NORMALIZATION, **LIMITS},
         {"ConvTranspose": {"strides": [2, 1]}},
     ),
-    "matmul_bias_act": ({"x": (5, 3)}, {"w": (3, 4), "bias": (4,), "slope": (4,), **NORMALIZATION, **LIMITS}),
+    "matmul_bias_act": ({"x": (5, 3), "residual": (5, 4)}, {"w": (3, 4), "bias": (4,), "slope": (4,), **NORMALIZATION, **LIMITS}),
     # Square matrices: every transposition fits, and a wrong one shows in the values.
     "matmul_scale": (
         {"a": (4, 4), "b": (4, 4)},
