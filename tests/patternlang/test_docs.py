@@ -8,7 +8,7 @@ from pathlib import Path
 from autofusion.fusion import Code
 from autofusion.patternlang import find_builtin_patterns, load_patterns
 from autofusion.patternlang.header import FIELDS
-from autofusion.patternlang.vocabulary import PREDICATES
+from autofusion.patternlang.vocabulary import PASSES, PREDICATES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text("utf-8")
 
@@ -30,6 +30,8 @@ def test_the_tables_are_complete() -> None:
         name: summary for name, _, summary in re.findall(r"^\| `(\w+)(\(.*\))` \| (.*) \|$", predicates, re.MULTILINE)
     }
     assert rows == {name: rule.summary for name, rule in PREDICATES.items()}
+    passes = re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.split("## Passes")[1].split("## Conditions")[0], re.MULTILINE)
+    assert dict(passes) == PASSES
     assert {code.name for code in Code} == set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)*\b(?=[(`])", reasons))
 
 

@@ -103,6 +103,17 @@ def test_a_clean_file(tmp_path: Path) -> None:
             11,
             "attribute k must be a",
         ),
+        (HEADER + "pass = 'multi_head'\n", "AF402", 7, 1, "unknown pass 'multi_head'"),
+        (HEADER + "pass = 'multi_head_attention'\n" + FORM, "AF402", 8, 1, "a pattern with a pass has no field 'form'"),
+        (HEADER + "wraps = []\n" + FORM, "AF402", 7, 1, "a pattern with forms has no field 'wraps'"),
+        (HEADER + "pass = 'multi_head_attention'\nwraps = ['conv_bn']\n", "AF404", 8, 11, "unknown pattern 'conv_bn'"),
+        (
+            HEADER + "pass = 'multi_head_attention'\nwraps = ['conv_pool_fc']\n",
+            "AF415",
+            8,
+            11,
+            "pattern 'conv_pool_fc' is of stage 2, out of reach for a pass of stage 1",
+        ),
         (HEADER + form("a = Exp(x", "b = Neg(a)"), "AF403", 9, 10, "expected ',', found the end of the line"),
         (HEADER.replace('"Sample"', '"S{"') + FORM, "AF403", 4, 13, "a brace without its partner"),
         (HEADER + form("a = Exq(x)", "b = Neg(a)"), "AF404", 9, 5, "unknown operator 'Exq'"),
@@ -252,4 +263,4 @@ def test_a_misspelt_statement_is_suggested(tmp_path: Path) -> None:
 
 def test_known_kernels_are_listed(tmp_path: Path) -> None:
     (finding,) = lint(tmp_path, HEADER.replace('"chain"', '"convv"') + FORM)
-    assert finding.help == "did you mean conv? known are conv, matmul, chain"
+    assert finding.help == "did you mean conv? known are conv, matmul, attention, chain"

@@ -17,7 +17,7 @@ from autofusion.patternlang.graphtext import read_form
 from autofusion.patternlang.lexer import Source
 from autofusion.patternlang.model import Clause, Emission, Form, Pattern, Reference, Scalar, Subject, Template
 from autofusion.patternlang.templates import parse_template
-from autofusion.patternlang.vocabulary import KERNELS
+from autofusion.patternlang.vocabulary import KERNELS, PASSES
 
 SCHEMA = 1
 """The version of the file format."""
@@ -37,6 +37,8 @@ FIELDS: Mapping[str, type] = {
     "stage": int,
     "where": list,
     "escape": list,
+    "pass": str,
+    "wraps": list,
     "form": list,
     "spelling": dict,
     "emit": dict,
@@ -70,12 +72,19 @@ class _HeaderReader(FieldReader):
 
     def read(self) -> Pattern:
         self.check_fields((), self.document.data, FIELDS)
-        is_normal = "emit" in self.document.data
+        is_normal, is_pass = "emit" in self.document.data, "pass" in self.document.data
         if self.number("schema", SCHEMA) != SCHEMA:
             self.report(f"schema is {self.number('schema', SCHEMA)}, this version reads {SCHEMA}", "schema")
-        self.require("schema", "name", "summary", "form", *(() if is_normal else ("display", "op", "kernel")))
+        needed = (
+            ("form",) if is_normal else ("display", "op", "kernel") if is_pass else ("form", "display", "op", "kernel")
+        )
+        self.require("schema", "name", "summary", *needed)
         if is_normal:
-            self._forbid("op", "kernel", "stage", "escape")
+            self._forbid("[emit]", "op", "kernel", "stage", "escape", "pass", "wraps")
+        elif is_pass:
+            self._forbid("a pass", "form", "where", "escape", "spelling")
+        else:
+            self._forbid("forms", "wraps")
         forms = self._forms()
         names = [name for form in forms for name in (*form.by_name, *form.values)]
         faults = len(self.findings)
@@ -99,12 +108,27 @@ class _HeaderReader(FieldReader):
             span=self.document.span("name"),
             emission=emission,
             path=self.document.path,
+            pass_name=self._pass(),
+            wraps=tuple(Reference(source.text, False, source.start) for source in self.strings("wraps")),
         )
 
-    def _forbid(self, *keys: str) -> None:
+    def _forbid(self, kind: str, *keys: str) -> None:
         for key in keys:
             if key in self.document.data:
-                self.report(f"a pattern with [emit] has no field {key!r}", key)
+                path = (key, 0) if key == "form" else (key,)
+                self.report(f"a pattern with {kind} has no field {key!r}", *path)
+
+    def _pass(self) -> str:
+        """The pass, which must be one that is known; such a file has all its forms."""
+        name = self.text("pass")
+        if "pass" not in self.document.data:
+            return ""
+        self.has_forms = True
+        if name not in PASSES:
+            self.findings.append(
+                report_unknown("AF402", f"unknown pass {name!r}", name, PASSES, self.document.span("pass"))
+            )
+        return name
 
     def _benefit(self) -> int:
         value = self.number("benefit", 0)

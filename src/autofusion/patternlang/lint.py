@@ -21,6 +21,7 @@ def check_pattern(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diag
     yield from check_escape(pattern)
     yield from check_templates(pattern)
     yield from check_emission(pattern)
+    yield from _check_wraps(pattern, surroundings)
 
 
 def check_forms(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diagnostic]:
@@ -169,6 +170,22 @@ def _check_pattern_call(pattern: Pattern, call: Call, surroundings: Surroundings
         )
     for test in call.attributes:
         yield Diagnostic("AF405", f"a node made by {call.op!r} has no attribute {test.name!r}", span=test.span)
+
+
+def _check_wraps(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diagnostic]:
+    """A pass runs after the patterns of its stage, so it may wrap nodes of those and of earlier ones."""
+    for reference in pattern.wraps:
+        stage = surroundings.stages.get(reference.name)
+        if stage is None:
+            message = f"unknown pattern {reference.name!r}"
+            yield report_unknown("AF404", message, reference.name, surroundings.stages, reference.span)
+        elif stage > pattern.stage:
+            yield Diagnostic(
+                "AF415",
+                f"pattern {reference.name!r} is of stage {stage}, out of reach for a pass of stage {pattern.stage}",
+                help="a pass wraps nodes of its own stage and of earlier ones",
+                span=reference.span,
+            )
 
 
 def _check_arity(call: Call, signatures: list[Signature]) -> Iterator[Diagnostic]:

@@ -50,7 +50,9 @@ def check_escape(pattern: Pattern) -> Iterator[Diagnostic]:
 
 
 def check_templates(pattern: Pattern) -> Iterator[Diagnostic]:
-    """Every part of a template depends on a name of the forms."""
+    """Every part of a template depends on a name of the forms; what a pass binds is its own affair."""
+    if pattern.pass_name:
+        return
     names = _all_names(pattern)
     for template in (pattern.display, pattern.op):
         for part in template.parts:

@@ -273,6 +273,8 @@ class Emission:
 class Pattern:
     """One pattern file.
 
+    With `pass_name` a pass in Python finds its nodes and there are no forms; `wraps` are the patterns whose nodes
+    that pass takes in.
     `stage` is 0 for a normalize pattern (it has an `emission`), 1 or 2 for fusions.
     `level` is the lowest fusion level at which it applies, `benefit` its rank among overlapping matches.
     `kernel` names what decodes the body of the fused node.  `spelling` overrides how display names spell operators.
@@ -295,6 +297,8 @@ class Pattern:
     emission: Emission | None = None
     path: str = field(default="")
     is_builtin: bool = False
+    pass_name: str = ""
+    wraps: tuple[Reference, ...] = ()
 
     @property
     def role(self) -> Role:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 from autofusion.patternlang.model import Call, Form, Pattern, Reference, Statement, Template
 from autofusion.patternlang.templates import render_template, spell_display, strip_suffix
@@ -70,7 +71,7 @@ def enumerate_name_pairs(patterns: Sequence[Pattern]) -> dict[str, frozenset[tup
                 (pattern.display.text, emission.op)
             }
     for pattern in sorted(patterns, key=lambda pattern: pattern.stage):
-        names: set[tuple[str, str]] = set()
+        names = set(_render_pass_names(pattern) if pattern.pass_name else ())
         for variant in enumerate_variants(pattern):
             names |= set(_render_names(pattern, variant, displays))
         displays[pattern.name] = frozenset(names)
@@ -131,6 +132,16 @@ def _render_names(
             render_template(pattern.display, variant.names, spell),
             render_template(pattern.op, variant.names, spell_op),
         )
+
+
+def _render_pass_names(pattern: Pattern) -> Iterator[tuple[str, str]]:
+    """The names that a pass can give: with every choice of the parts that may be absent."""
+    templates = (pattern.display, pattern.op)
+    conditions = sorted({part.condition for template in templates for part in template.parts if part.condition})
+    for count in range(len(conditions) + 1):
+        for bound in combinations(conditions, count):
+            display, op = (render_template(template, bound, lambda word: word) for template in templates)
+            yield display, op
 
 
 def _is_spelled(pattern: Pattern, statement: str) -> bool:

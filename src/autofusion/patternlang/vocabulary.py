@@ -1,6 +1,6 @@
-"""The words of pattern files: kernels, and the named predicates of where-clauses with what they take and promise.
+"""The words of pattern files: kernels, passes, named predicates of where-clauses with what they take and promise.
 
-`fusion.predicates` implements the predicates; nothing else may be called in a clause.
+`fusion.predicates` implements the predicates, `fusion.passes` the passes; nothing else may be called.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-KERNELS: Mapping[str, tuple[str, ...]] = {"conv": ("Conv",), "matmul": ("MatMul", "Gemm"), "chain": ()}
+KERNELS: Mapping[str, tuple[str, ...]] = {"conv": ("Conv",), "matmul": ("MatMul", "Gemm"), "attention": (), "chain": ()}
 """What may decode the body of a fused node, with the operators that it may begin with; () for any."""
+
+PASSES: Mapping[str, str] = {
+    "multi_head_attention": "attention with the heads, the repeated keys and the past that only it reads",
+}
+"""Fusions that graph text cannot say, with what each finds."""
 
 Kind = Literal["statement", "any"]
 
