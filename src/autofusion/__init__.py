@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from autofusion.version import VERSION as __version__
 if TYPE_CHECKING:
     from autofusion.artifact import Artifact, TensorInfo, read_artifact
     from autofusion.errors import AutofusionError
-    from autofusion.fusion import Controls
+    from autofusion.fusion import Controls, RuleSource
     from autofusion.options import CompileOptions
     from autofusion.runtime import Session, load
 
@@ -44,10 +45,17 @@ _HOMES: Mapping[str, str] = {
 }
 
 
-def compile(model: str | Path, output: str | Path, options: CompileOptions | None = None) -> Artifact:  # noqa: A001
+def compile(  # noqa: A001
+    model: str | Path,
+    output: str | Path,
+    options: CompileOptions | None = None,
+    *,
+    fusion_rules: RuleSource | None = None,
+) -> Artifact:
     """Compile the ONNX file `model`, write the artifact `output` and its report files, and return the artifact.
 
-    The suffix `.om` is added to `output` where it is missing.
+    The suffix `.om` is added to `output` where it is missing.  `fusion_rules` are manual rules, a dict or a file of
+    them, that come after those of `options`.
 
     Raises:
         ModelError, UsageError, PatternError: The model, the options or a pattern file is wrong.
@@ -58,9 +66,15 @@ def compile(model: str | Path, output: str | Path, options: CompileOptions | Non
 
     try:
         from autofusion.compiler import compile_model, save_compilation
+        from autofusion.fusion import read_rules
+        from autofusion.options import CompileOptions
     except ModuleNotFoundError as error:
         raise _refuse_missing(error) from error
-    return read_artifact(save_compilation(compile_model(Path(model), options), Path(output)))
+    chosen = options or CompileOptions()
+    if fusion_rules is not None:
+        rules = (*chosen.controls.rules, *read_rules(fusion_rules))
+        chosen = replace(chosen, controls=replace(chosen.controls, rules=rules))
+    return read_artifact(save_compilation(compile_model(Path(model), chosen), Path(output)))
 
 
 def __getattr__(name: str) -> object:

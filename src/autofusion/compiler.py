@@ -15,14 +15,14 @@ from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, UsageError
 from autofusion.frontend import Model, read_model, write_graph
-from autofusion.fusion import FusionResult, check_node_names, fuse
+from autofusion.fusion import FusionResult, check_node_names, fuse, resolve_rules
 from autofusion.ir import DType, Graph
 from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
 from autofusion.lowering import Lowered, lower
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.passes import cast_outputs, run_passes
-from autofusion.patternlang import Pattern, find_builtin_patterns, load_patterns
+from autofusion.patternlang import Pattern, find_builtin_patterns, load_operators, load_patterns
 from autofusion.plan.text import render_plan
 from autofusion.report.cann import render_cann
 from autofusion.report.json import render_json
@@ -88,6 +88,7 @@ def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump 
     model = read_source(path, options)
     graph = model.graph
     check_node_names(options.controls, graph)
+    controls = resolve_rules(options.controls, graph, patterns)
     before = count_types(graph)
     operators = name_operators(graph)
     verify_graph(graph, "the frontend")
@@ -97,7 +98,7 @@ def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump 
     verify_graph(graph, "the passes")
     show("passes", dump_graph(graph) if dump else "")
 
-    result = fuse(graph, patterns, options.controls)
+    result = fuse(graph, patterns, controls)
     verify_graph(graph, "fusion")
     show("fusion", dump_graph(graph) if dump else "")
     return FusedModel(model, before, operators, patterns, graph, result)
@@ -106,9 +107,11 @@ def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump 
 def read_source(path: Path, options: CompileOptions) -> Model:
     """The model in file `path` with the inputs and outputs that `options` choose, before anything is done to it.
 
-    Raises ModelError for what is wrong with the file, UsageError for options that do not fit it.
+    Raises ModelError for what is wrong with the file, UsageError for options that do not fit it, PatternError for
+    declarations of operators that are wrong.
     """
-    model = read_model(path, dims=options.dims, shapes=options.shapes, outputs=options.outputs)
+    operators = load_operators(options.pattern_directories)
+    model = read_model(path, dims=options.dims, shapes=options.shapes, outputs=options.outputs, operators=operators)
     types: dict[str, DType] = {}
     if EVERY_OUTPUT in options.output_types:
         types = dict.fromkeys(model.graph.outputs, options.output_types[EVERY_OUTPUT])

@@ -10,6 +10,7 @@ from typing import Literal, cast
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.fusion import Controls
+from autofusion.fusion.manual.rules import Kind, Rule
 from autofusion.ir import DType
 from autofusion.passes import FOLD_BUDGET
 from autofusion.plan import Setting, Size
@@ -53,6 +54,7 @@ class CompileOptions:
             ],
             "skip_nodes": dict(sorted(controls.skip_nodes.items())),
             "scope": dict(sorted(controls.scope.items())),
+            "rules": [_write_rule(rule) for rule in controls.rules],
             "dims": dict(sorted(self.dims.items())),
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
             "patterns": [folder.name for folder in self.pattern_directories],
@@ -93,6 +95,7 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         switches=_read_switches(fields),
         skip_nodes=texts["skip_nodes"] or {},
         scope=texts["scope"] or {},
+        rules=tuple(map(_read_rule, fields.records("rules", _RULE_KEYS))),
     )
     dims, shapes, types = (_inner(fields, name) for name in ("dims", "shapes", "output_types"))
     return CompileOptions(
@@ -120,6 +123,32 @@ def _read_switches(fields: Fields) -> dict[str, dict[str, bool]]:
         states = _inner(record, "states")
         switches[record.text("by")] = {name: states.flag(name) for name in states.fields}
     return switches
+
+
+_KINDS: tuple[Kind, ...] = ("any", "nodes", "ops")
+_RULE_KEYS = ("name", "items", "kind", "outputs", "scope", "by")
+
+
+def _write_rule(rule: Rule) -> dict[str, Setting]:
+    return {
+        "name": rule.name,
+        "items": list(rule.items),
+        "kind": rule.kind,
+        "outputs": list(rule.outputs),
+        "scope": list(rule.scope),
+        "by": rule.by,
+    }
+
+
+def _read_rule(record: Fields) -> Rule:
+    return Rule(
+        name=record.text("name"),
+        items=record.texts("items"),
+        kind=cast(Kind, record.choice("kind", _KINDS)),
+        outputs=record.texts("outputs"),
+        scope=record.texts("scope"),
+        by=record.text("by"),
+    )
 
 
 def _inner(fields: Fields, name: str) -> Fields:

@@ -13,7 +13,7 @@ from autofusion.cli.values import OPEN
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.frontend import Model
-from autofusion.fusion import Controls
+from autofusion.fusion import Controls, read_rules
 from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.plan import Size
@@ -33,6 +33,7 @@ def make_options(choices: Choices) -> CompileOptions:
         switches=gather_switches(choices.switches, choices.switch_file, "--optimization_switch"),
         skip_nodes=skipped.names,
         scope=dict.fromkeys(choices.scope, "--fusion_scope"),
+        rules=() if choices.rule_file is None else read_rules(choices.rule_file),
     )
     warn_of_passes(controls)
     return CompileOptions(

@@ -264,13 +264,14 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("atomic_clean_policy", "0|1", "no memory has to be cleared", ("0",), "integer"),
         ),
         "Fusion, not in CANN": (
-            _yes("auto_fusion", "on|off", "off turns every fusion off.", modes=(0, 3)),
+            _yes("auto_fusion", "on|off", "off turns every fusion off but those of fusion_rules.", modes=(0, 3)),
             _yes("fusion_level", "1|2|3", "1 conservative, 2 balanced (default), 3 aggressive.", "integer", (0, 3)),
             _yes("fusion_blacklist", '"A,B"', "Fusions or operator types to leave out.", modes=(0, 3)),
             _yes("fusion_whitelist", '"A,B"', "The only fusions to apply.", modes=(0, 3)),
             _yes("no_fusion_ops", '"OpA,OpB"', "Operator types that stay out of every fusion.", modes=(0, 3)),
             _yes("skip_node_names_cfg", "FILE", "Nodes that stay out, below [ByNodeName], [ByNodeType].", modes=(0, 3)),
             _yes("fusion_scope", '"GLOB,GLOB"', "The only nodes that may fuse, by ONNX name.", modes=(0, 3)),
+            _yes("fusion_rules", "FILE", "Manual rules, as TOML or JSON: what becomes one node.", modes=(0, 3)),
         ),
         "Operator Tuning": (
             _no(

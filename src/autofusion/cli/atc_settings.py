@@ -30,7 +30,7 @@ class Choices:
 
     `shapes` are the extents that fix the inputs, `switches` those of --optimization_switch, which win over those of
     `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types; `skip_file` is the
-    file of nodes to skip, `scope` names or globs of the only nodes that may fuse.
+    file of nodes to skip, `scope` names or globs of the only nodes that may fuse, `rule_file` has manual rules.
     `outputs` are the values to compute instead of the model's outputs.  `output_types` has the element type for each
     output as ONNX spells it; its key "" stands for all.
     """
@@ -45,6 +45,7 @@ class Choices:
     no_fusion_ops: tuple[str, ...]
     skip_file: Path | None
     scope: tuple[str, ...]
+    rule_file: Path | None
     outputs: tuple[str, ...]
     output_types: Mapping[str, str]
 
@@ -183,6 +184,7 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         no_fusion_ops=split_names((flags.get("no_fusion_ops", ""),)),
         skip_file=Path(flags["skip_node_names_cfg"]) if "skip_node_names_cfg" in flags else None,
         scope=split_names((flags.get("fusion_scope", ""),)),
+        rule_file=Path(flags["fusion_rules"]) if "fusion_rules" in flags else None,
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
     )

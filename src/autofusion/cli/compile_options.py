@@ -29,7 +29,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
     """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
     from autofusion.cli.skip_file import read_skip_file
     from autofusion.cli.switch_file import gather_switches
-    from autofusion.fusion import Controls
+    from autofusion.fusion import Controls, read_rules
     from autofusion.options import CompileOptions
 
     given = ctx.meta[_KEY]
@@ -49,6 +49,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         ),
         skip_nodes=skipped.names,
         scope=dict.fromkeys(split_names(given["fusion_scope"]), "--fusion-scope"),
+        rules=read_rules(given["fusion_rules"]) if given["fusion_rules"] is not None else (),
     )
     warn_of_passes(controls)
     return CompileOptions(
@@ -83,7 +84,7 @@ _OPTIONS = (
         default="on",
         expose_value=False,
         callback=_keep,
-        help="off fuses nothing.",
+        help="off fuses nothing but what manual rules name.",
     ),
     click.option(
         "--level",
@@ -164,6 +165,15 @@ _OPTIONS = (
         expose_value=False,
         callback=_keep,
         help="The only nodes that may fuse, by ONNX name; repeatable, or with commas.",
+    ),
+    click.option(
+        "--fusion-rules",
+        "--fusion_rules",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help="Manual rules, as TOML or JSON: nodes or sequences of blocks that become one node.",
     ),
     click.option(
         "--pattern-dir",

@@ -13,14 +13,19 @@ from autofusion.ir import Graph, Value
 class Scope:
     """A graph and the scope of the graph around it; `path` names the control-flow nodes on the way in.
 
-    The body of a manual group is a graph of its own: `group` is the name of the rule, and what the body takes
-    as inputs is what `outer` knows by the same names.
+    The body of a manual group is a graph of its own: `group` is the name of its node in `outer`, and what the body
+    takes as inputs is what `outer` knows by the same names.
     """
 
     graph: Graph
     outer: Scope | None = None
     path: str = ""
     group: str = ""
+
+    @property
+    def rule(self) -> str:
+        """The name of the manual rule that made the group."""
+        return self.outer.graph.node(self.group).display if self.outer is not None and self.group else ""
 
     def value(self, name: str) -> Value:
         """Type and shape of a value, wherever it is defined."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autofusion.ir import Node
+from autofusion.ir import MANUAL, Node
 from autofusion.lowering.absorb import absorb_node
 from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
 from autofusion.lowering.flatten import flatten_node
@@ -65,8 +65,16 @@ class _Piece:
 
 
 def decode_node(node: Node, workspace: Workspace) -> None:
-    """Append the steps of one graph node, plain or fused."""
+    """Append the steps of one graph node, plain or fused; those of a manual group are the steps of its parts."""
     owner = Owner(node.name, node.op)
+    if node.pattern != MANUAL or node.body is None:
+        _decode_part(owner, node, workspace)
+        return
+    for part in node.body.topological():
+        _decode_part(owner, part, workspace)
+
+
+def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
     if emit_content(owner, node, workspace):
         return
     nodes = flatten_node(node)

@@ -104,6 +104,8 @@ def _control_options(controls: Controls) -> Iterator[str]:
             yield f"--fusion_switch_file={shlex.quote(by)}"
     for by in dict.fromkeys(controls.skip_nodes.values()):
         yield f"--skip_node_names_cfg={shlex.quote(by)}"
+    for by in dict.fromkeys(rule.by for rule in controls.rules):
+        yield f"--fusion_rules={shlex.quote(by)}"
 
 
 def _pattern_folders(manifest: Manifest) -> list[str]:

@@ -34,8 +34,9 @@ def resolve_rules(controls: Controls, graph: Graph, patterns: Sequence[Pattern])
     rules: list[Rule] = []
     for given in controls.rules:
         rule = replace(given, kind=guess_kind(given, graph))
-        if {rule.name, rule.op} & taken:
-            message = f"rule {rule.name!r} of {rule.by} is called like an automatic fusion"
+        if {rule.name, rule.op} & taken or any(rule.name == other.name for other in rules):
+            who = "an automatic fusion" if {rule.name, rule.op} & taken else "another rule"
+            message = f"rule {rule.name!r} of {rule.by} is called like {who}"
             raise UsageError(Diagnostic("AF339", message, help="give the rule another name"))
         _check_scope(rule, nodes)
         if rule.kind == "nodes":
