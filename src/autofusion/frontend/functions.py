@@ -38,7 +38,7 @@ class Inliner:
         self._sizes: dict[FunctionKey, int] = {}
         self._functions: dict[FunctionKey, FunctionProto] = {}
         for function in functions:
-            key = (normalize_domain(function.domain), function.name, function.overload)
+            key = _key(function)
             if key in self._functions:
                 raise fault(NAME_TWICE, f"local function {_describe(key)} is defined twice")
             self._functions[key] = function
@@ -58,7 +58,7 @@ class Inliner:
             outputs = tuple(frame.names[value] if value else "" for value in proto.output)
             key = (normalize_domain(proto.domain), proto.op_type, proto.overload)
             if key in self._functions:
-                yield from self._inline(key, RawNode(proto, frame, name, inputs, outputs))
+                yield from self.inline(self._functions[key], RawNode(proto, frame, name, inputs, outputs))
                 continue
             captured = dict.fromkeys(
                 value
@@ -68,8 +68,9 @@ class Inliner:
             )
             yield RawNode(proto, frame, name, inputs, outputs, tuple(captured))
 
-    def _inline(self, key: FunctionKey, call: RawNode) -> Iterator[RawNode]:
-        function = self._functions[key]
+    def inline(self, function: FunctionProto, call: RawNode) -> Iterator[RawNode]:
+        """The nodes of `function` in the place of the node `call`, calls of local functions among them expanded."""
+        key = _key(function)
         given = f"node {call.label!r} gives local function {_describe(key)}"
         if len(call.inputs) > len(function.input) or len(call.outputs) > len(function.output):
             taken = f"{len(function.input)} inputs and {len(function.output)} outputs"
@@ -78,7 +79,7 @@ class Inliner:
         names = dict.fromkeys(function.input, "") | dict(zip(function.input, call.inputs, strict=False))
         passed = [formal for formal in function.output if formal in names]
         results = dict(zip(function.output, call.outputs, strict=False))
-        self._name_values(key, names, results, stem)
+        self._name_values(function, names, results, stem)
         frame = Frame(
             names,
             {**call.frame.opsets, **read_opsets(function.opset_import, f"local function {_describe(key)}")},
@@ -112,9 +113,11 @@ class Inliner:
             self._sizes[key] = self._count_nodes(self._functions[key].node, (*calls, key))
         return self._sizes[key]
 
-    def _name_values(self, key: FunctionKey, names: dict[str, str], results: Mapping[str, str], stem: str) -> None:
+    def _name_values(
+        self, function: FunctionProto, names: dict[str, str], results: Mapping[str, str], stem: str
+    ) -> None:
         """Add the results of the function's nodes to `names`."""
-        function = self._functions[key]
+        key = _key(function)
         for value in (value for node in function.node for value in node.output if value):
             if value in names:
                 raise fault(NAME_TWICE, f"value {value!r} of local function {_describe(key)} is assigned twice")
@@ -166,6 +169,10 @@ def _bind_attributes(function: FunctionProto, call: RawNode) -> dict[str, tuple[
         if found is not None and written.name in known:
             bound[written.name] = found
     return bound
+
+
+def _key(function: FunctionProto) -> FunctionKey:
+    return normalize_domain(function.domain), function.name, function.overload
 
 
 def _describe(key: FunctionKey) -> str:

@@ -25,16 +25,25 @@ from autofusion.frontend.walk import defined_names, require_unique_names
 from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope, Names
 from autofusion.ops import canonicalize, find_operator, infer
+from autofusion.ops.custom import Operators, complete_node
+from autofusion.ops.custom_function import build_function
 from autofusion.ops.element_types import DTYPES
 from autofusion.ops.inference import require_possible
 from autofusion.ops.reference import has_reference
 
 
 class GraphReader:
-    """Reads the graphs of one model; `names` hands out names that the file does not use."""
+    """Reads the graphs of one model; `names` hands out names that the file does not use.
 
-    def __init__(self, storage: Storage, inliner: Inliner, dimensions: Dimensions, names: Names) -> None:
+    A node of one of the declared `operators` becomes one node with the nodes that it means as its body.
+    """
+
+    def __init__(
+        self, storage: Storage, inliner: Inliner, dimensions: Dimensions, names: Names, operators: Operators
+    ) -> None:
         self.operator_count = 0
+        self._operators = operators
+        self._functions = {key: build_function(operator) for key, operator in operators.items()}
         self._storage = storage
         self._inliner = inliner
         self._dimensions = dimensions
@@ -77,11 +86,18 @@ class GraphReader:
         declared = {frame.names.get(value.name, ""): value for value in (*proto.value_info, *proto.output)}
         position = 0
         for raw in nodes:
-            if raw.proto.op_type == "Constant" and not normalize_domain(raw.proto.domain):
-                scope.graph.add_constant(raw.outputs[0], read_constant(raw, self._storage))
+            if self._add_constant(raw, scope):
                 continue
-            self._add_node(raw, position, scope, declared)
+            self.operator_count += 1
+            self._add_node(raw, (raw.name or f"{raw.proto.op_type}_{position}",), scope, declared)
             position += 1
+
+    def _add_constant(self, raw: RawNode, scope: GraphScope) -> bool:
+        """Add the value of a Constant node; False for any other node."""
+        if raw.proto.op_type != "Constant" or normalize_domain(raw.proto.domain):
+            return False
+        scope.graph.add_constant(raw.outputs[0], read_constant(raw, self._storage))
+        return True
 
     def _read_initializers(self, proto: GraphProto) -> Iterator[tuple[str, np.ndarray]]:
         for tensor in proto.initializer:
@@ -96,21 +112,24 @@ class GraphReader:
         check_default(graph.value(name), Value(name, DType.of(array), array.shape))
         graph.defaults[name] = array
 
-    def _add_node(self, raw: RawNode, position: int, scope: GraphScope, declared: Mapping[str, ValueInfoProto]) -> None:
-        self.operator_count += 1
+    def _add_node(
+        self, raw: RawNode, origin: tuple[str, ...], scope: GraphScope, declared: Mapping[str, ValueInfoProto]
+    ) -> None:
         domain, op = normalize_domain(raw.proto.domain), raw.proto.op_type
         version = self._find_version(raw, domain)
-        origin = raw.name or f"{op}_{position}"
         node = Node(
-            self._claim_node_name(raw.name, origin),
+            self._claim_node_name(raw.name, origin[0]),
             op,
             _strip(raw.inputs),
             _strip(raw.outputs),
             read_attributes(raw, self._storage, partial(self._read_nested, scope, raw)),
             domain,
             opset=version,
-            origin=(origin,),
+            origin=origin,
         )
+        if (domain, op) in self._operators:
+            self._add_declared(raw, node, scope)
+            return
         if domain and find_operator(op, domain) is None and not has_reference(node):
             raise foreign_operator(raw.proto, raw.label, version)
         for part in canonicalize(node, version, scope):
@@ -118,6 +137,20 @@ class GraphReader:
             for value in values:
                 require_possible(value, part)
             scope.graph.add(part, values)
+
+    def _add_declared(self, raw: RawNode, written: Node, scope: GraphScope) -> None:
+        """Add the node `written` of a declared operator, with its meaning as its body."""
+        key = written.domain, written.op
+        node = complete_node(written, self._operators[key], scope)
+        body = Graph(node.op, node.operands, node.outputs)
+        for name in node.operands:
+            body.set_value(replace(scope.value(name), content=None))
+        inner = scope.nest(body)
+        for part in self._inliner.inline(self._functions[key], replace(raw, outputs=node.outputs)):
+            if not self._add_constant(part, inner):
+                self._add_node(part, node.origin, inner, {})
+        body.opsets = {"": newest_opset()}
+        scope.graph.add(replace(node, body=body), [body.value(name) for name in node.outputs])
 
     def _find_version(self, raw: RawNode, domain: str) -> int:
         version = find_version(raw.proto, raw.label, raw.frame.opsets)

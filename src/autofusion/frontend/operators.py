@@ -46,7 +46,9 @@ def foreign_operator(proto: NodeProto, label: str, version: int) -> ModelError:
     )
     schemas = onnx.defs.get_all_schemas()
     known = {schema.name: schema.domain or "ai.onnx" for schema in schemas if schema.domain in ("", domain)}
-    remedy = "replace the node, or define its operator as a local function of the model"
+    remedy = (
+        "replace the node, or define its operator as a local function of the model or in a folder for --pattern_dir"
+    )
     close = difflib.get_close_matches(op, known, 1, cutoff=_LIKENESS)
     nearest = f"; the nearest name is {close[0]!r} of domain {known[close[0]]!r}" if close else ""
     return fault(UNKNOWN_OPERATOR, problem, remedy + nearest)

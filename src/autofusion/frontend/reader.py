@@ -11,10 +11,12 @@ from google.protobuf.message import DecodeError
 from onnx import IR_VERSION as NEWEST_IR_VERSION
 from onnx import ModelProto
 
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import PatternError
 from autofusion.frontend.cut import cut_outputs, name_results
 from autofusion.frontend.dimensions import Dimensions
 from autofusion.frontend.faults import IR_VERSION, NAME_TWICE, NO_FILE, NO_OUTPUTS, OPSET, fault
-from autofusion.frontend.frames import Frame
+from autofusion.frontend.frames import Frame, normalize_domain
 from autofusion.frontend.functions import Inliner
 from autofusion.frontend.graphs import GraphReader
 from autofusion.frontend.model import Model
@@ -23,6 +25,7 @@ from autofusion.frontend.storage import Storage, not_a_model
 from autofusion.frontend.texts import find_broken_text
 from autofusion.frontend.walk import all_names, defined_names, initializer_names, require_unique_names
 from autofusion.ir.scope import Names
+from autofusion.ops.custom import Operators
 
 OLDEST_IR_VERSION = 3
 
@@ -33,6 +36,7 @@ def read_model(
     dims: Mapping[str, int] = MappingProxyType({}),
     shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({}),
     outputs: Sequence[str] = (),
+    operators: Operators = MappingProxyType({}),
 ) -> Model:
     """The model in file `path`, in canonical form, with types and shapes as far as they follow from the inputs.
 
@@ -41,14 +45,16 @@ def read_model(
         dims: Numbers for dimension parameters, named as the file spells them or by their symbol.
         shapes: Extents of whole inputs: numbers, symbols or expressions, -1 for what the file says.
         outputs: Values to compute instead of the file's outputs, by name or as `node:index`; () for those.
+        operators: Operators that the user declared beside those of ONNX.
 
     Raises:
         ModelError: The file is broken, contradicts itself or uses what is not supported.
         UsageError: `dims`, `shapes` or `outputs` name something unknown or contradict the model.
+        PatternError: One of `operators` is defined by the model itself.
     """
     storage = Storage(path)
     try:
-        return _read_proto(parse_model(storage), storage, dims, shapes, outputs)
+        return _read_proto(parse_model(storage), storage, dims, shapes, outputs, operators)
     except UnicodeDecodeError as error:
         raise not_a_model(path.name, "it has a tensor of strings that are not UTF-8") from error
     except OSError as error:
@@ -85,6 +91,7 @@ def _read_proto(
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int | str, ...]],
     outputs: Sequence[str],
+    operators: Operators,
 ) -> Model:
     overridable = proto.ir_version >= 4
     require_unique_names(proto.graph, "the graph", overridable=True)
@@ -105,7 +112,8 @@ def _read_proto(
     names = Names(all_names(proto.graph))
     inliner = Inliner(proto.functions, names)
     inliner.check_size(proto.graph)
-    reader = GraphReader(storage, inliner, dimensions, names)
+    _check_definitions(proto, storage, operators)
+    reader = GraphReader(storage, inliner, dimensions, names, operators)
     frame = Frame({name: name for name in defined_names(proto.graph)}, opsets)
     graph = reader.read_main(proto.graph, frame, inputs)
     return Model(
@@ -119,3 +127,12 @@ def _read_proto(
         input_dims={name: dimensions.declared[name] for name in graph.inputs},
         output_names={text: name for text, name in name_results(proto.graph).items() if name in graph.outputs},
     )
+
+
+def _check_definitions(proto: ModelProto, storage: Storage, operators: Operators) -> None:
+    """Raise PatternError AF423 where the model defines one of `operators` itself."""
+    for function in proto.functions:
+        operator = operators.get((normalize_domain(function.domain), function.name))
+        if operator is not None:
+            message = f"{storage.path.name!r} defines operator {operator.key} itself, as a local function"
+            raise PatternError(Diagnostic("AF423", message, span=operator.span))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProt
 
 from autofusion.frontend.faults import TOO_LARGE, fault
 from autofusion.frontend.protos import fill_attribute, fill_tensor, write_value
-from autofusion.ir import FUSED_DOMAIN, DType, Graph, Node, Value
+from autofusion.ir import Attribute, DType, Graph, Node, Value
 from autofusion.ir.scope import Names, tree_names
 
 SMALL_BYTES = 1024
@@ -29,6 +29,7 @@ def write_graph(graph: Graph, *, weights: bool, producer_version: str) -> bytes:
 
     A fused node is a call of a local function of domain `autofusion`, one per operator and
     structure of body: further structures of one operator are its overloads "2", "3" and so on.
+    A node of a declared operator is such a call too, in the domain of the operator and with its attributes.
     The function takes the node's operands and the constants inside the body.  A body that reads
     other outer values is written in place.
 
@@ -70,7 +71,7 @@ class _Writer:
         self._graph = graph
         self._weights = weights
         self._names = Names(tree_names(graph))
-        self._functions: dict[tuple[str, bytes], FunctionProto] = {}
+        self._functions: dict[tuple[str, str, bytes], FunctionProto] = {}
         self._opset = _MIN_OPSET
         self._domains: dict[str, int] = {}
         self._outside: dict[str, Value] = {}
@@ -140,25 +141,31 @@ class _Writer:
     def _write_call(self, node: Node, body: Graph, place: _Place) -> NodeProto:
         """A call of the function that `body` makes, with the constants inside as further operands."""
         inside = _Place(in_function=True)
-        function = FunctionProto(domain=FUSED_DOMAIN, name=node.op, input=[inside.name(name) for name in body.inputs])
+        function = FunctionProto(domain=node.domain, name=node.op, input=[inside.name(name) for name in body.inputs])
+        # Those of a declared operator are in its body already; they are kept for those who read the file.
+        attributes: Mapping[str, Attribute] = {} if node.pattern else node.attributes
+        function.attribute.extend(sorted(attributes))
         self._place_constants(body, inside)
         function.node.extend(self._write_nodes(body, inside))
         function.input.extend(inside.name(name) for name in inside.promoted)
         function.output.extend(inside.name(name) for name in body.outputs)
         overload = self._find_overload(function)
         proto = _start_node(node, place)
-        proto.op_type, proto.domain, proto.overload = node.op, FUSED_DOMAIN, overload
+        proto.op_type, proto.domain, proto.overload = node.op, node.domain, overload
         proto.input.extend(place.name(name) for name in body.inputs)
         proto.input.extend(self._promote(name, array, place) for name, array in inside.promoted.items())
         proto.output.extend(place.name(name) for name in body.outputs)
-        proto.metadata_props.add(key="pattern", value=node.display or node.pattern)
+        for key, value in sorted(attributes.items()):
+            fill_attribute(proto.attribute.add(), key, value, _refuse_graph)
+        if node.pattern:
+            proto.metadata_props.add(key="pattern", value=node.display or node.pattern)
         return proto
 
     def _find_overload(self, function: FunctionProto) -> str:
-        self._domains[FUSED_DOMAIN] = 1
-        key = function.name, function.SerializeToString(deterministic=True)
+        self._domains.setdefault(function.domain, 1)
+        key = function.domain, function.name, function.SerializeToString(deterministic=True)
         if key not in self._functions:
-            count = sum(name == function.name for name, _ in self._functions)
+            count = sum(known[:2] == key[:2] for known in self._functions)
             function.overload = str(count + 1) if count else ""
             self._functions[key] = function
         return self._functions[key].overload
@@ -183,6 +190,10 @@ class _Writer:
             outside = name if name not in self._outside else self._names.fresh(name)
             place.names[name] = outside
             self._outside[outside] = Value(outside, DType.of(array), array.shape)
+
+
+def _refuse_graph(proto: GraphProto, graph: Graph) -> None:
+    raise ValueError("a declared operator has no graph as an attribute")
 
 
 def _start_node(node: Node, place: _Place) -> NodeProto:

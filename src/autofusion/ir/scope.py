@@ -81,7 +81,7 @@ class GraphScope:
 
 
 def tree_names(graph: Graph) -> Iterator[str]:
-    """Names of all values and nodes of `graph` and of the control-flow graphs nested in it."""
+    """Names of all values and nodes of `graph`, of the bodies in it and of the control-flow graphs nested in it."""
     yield from graph.values
     yield from graph.inputs
     yield from graph.outputs
@@ -92,3 +92,5 @@ def tree_names(graph: Graph) -> Iterator[str]:
         yield from node.outputs
         for _, nested in node.subgraphs():
             yield from tree_names(nested)
+        if node.body is not None:
+            yield from tree_names(node.body)

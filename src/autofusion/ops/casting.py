@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from autofusion.ir import Dim, DType, Node, Value
 from autofusion.ops.bounds import is_equal
-from autofusion.ops.element_types import DTYPES
+from autofusion.ops.element_types import CODES, DTYPES
 from autofusion.ops.faults import NOT_EVALUABLE, fault
 from autofusion.ops.operands import content_of, integer, result
 from autofusion.ops.precision import required, widen_halves
@@ -16,6 +17,14 @@ from autofusion.ops.table import Operator, Scope
 
 _SATURATION: Mapping[DType, float] = {DType.FLOAT8E4M3FN: 448.0, DType.FLOAT8E5M2: 57344.0}
 """Greatest finite number of the types that do not go on to infinity."""
+
+
+def _convert_cast_like(node: Node, version: int, scope: Scope) -> Sequence[Node]:
+    """A Cast where the type to follow is known."""
+    dtype = scope.value(node.input(1)).dtype
+    if dtype is None:
+        return [node]
+    return [replace(node, op="Cast", inputs=node.inputs[:1], attributes={**node.attributes, "to": CODES[dtype]})]
 
 
 def _infer_cast(node: Node, scope: Scope) -> Sequence[Value]:
@@ -67,5 +76,5 @@ def _write(element: object) -> str:
 
 ROWS = (
     Operator("Cast", 13, pointwise=True, infer=_infer_cast, evaluate=_evaluate_cast),
-    Operator("CastLike", 15, infer=_infer_cast_like, evaluate=_evaluate_cast_like),
+    Operator("CastLike", 15, convert=_convert_cast_like, infer=_infer_cast_like, evaluate=_evaluate_cast_like),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from autofusion.ir import Graph, Node
 from autofusion.ir.scope import GraphScope
-from autofusion.passes.redirect import identity, redirect_operands
+from autofusion.passes.redirect import identity, name_results, redirect_operands
 from autofusion.passes.sweep import sweep
 
 
@@ -50,8 +50,7 @@ def _add_renamed(inner: Node, branch: Graph, names: dict[str, str], scope: Graph
     for result in inner.results:
         if result not in names:
             names[result] = scope.fresh(result)
-    outputs = tuple(names.get(name, "") for name in inner.outputs)
-    renamed = _redirect_all(replace(inner, name=scope.fresh(inner.name), outputs=outputs), names)
+    renamed = _redirect_all(replace(name_results(inner, names), name=scope.fresh(inner.name)), names)
     values = [replace(branch.value(old), name=names[old]) for old in inner.results]
     known = scope.graph.values
     # The If may be declared better than inference knows the branch.

@@ -18,6 +18,7 @@ from autofusion.errors import ModelError
 from autofusion.ir import DType, Graph, Node, Value
 from autofusion.ir.scope import GraphScope
 from autofusion.ops import evaluate
+from autofusion.passes.bodies import edit_body
 from autofusion.passes.nested import edit_nested
 from autofusion.passes.shapes import refine_results
 
@@ -80,6 +81,7 @@ def _fold(scope: GraphScope, sweep: _Sweep) -> int:
             folded = edit_nested(graph, node, lambda nested: _fold(scope.nest(nested), sweep))
             changes += folded
             touched = touched or folded > 0
+        changes += edit_body(scope, graph.node(node.name), lambda body: _fold(body, sweep))
         if touched:
             sweep.changed.update(refine_results(graph.node(node.name), scope))
         found = _find_results(node, scope, sweep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autofusion.ir import Graph, Node, substitute_operands
@@ -22,9 +23,17 @@ def redirect(graph: Graph, old: str, new: str) -> int:
 
 
 def redirect_operands(node: Node, old: str, new: str) -> Node:
-    """`node` reading `new` in place of `old`, as operand and in its nested graphs, which are copied."""
+    """`node` reading `new` in place of `old`, as operand and in its body and nested graphs, which are copied."""
     changed, _ = map_nested(node, lambda graph: _redirect_captured(graph, old, new))
-    return replace(changed, inputs=substitute_operands(changed, {old: new}))
+    changed = replace(changed, inputs=substitute_operands(changed, {old: new}))
+    if changed.body is None:
+        return changed
+    body = changed.body.copy()
+    body.set_value(replace(body.value(old), name=new))
+    redirect(body, old, new)
+    body.values.pop(old, None)
+    body.inputs = changed.operands
+    return replace(changed, body=body)
 
 
 def hand_on(scope: GraphScope, node: Node, *sources: str) -> int:
@@ -62,10 +71,25 @@ def rename_result(graph: Graph, old: str, new: str) -> None:
     producer = graph.producer(old)
     if producer is None or old in graph.outputs:
         raise ValueError(f"{old!r} is no result that may be renamed")
-    outputs = tuple(new if name == old else name for name in producer.outputs)
-    graph.update(replace(producer, outputs=outputs))
+    graph.update(name_results(producer, {old: new}))
     graph.set_value(replace(graph.value(old), name=new))
     redirect(graph, old, new)
+
+
+def name_results(node: Node, names: Mapping[str, str]) -> Node:
+    """`node` with its results, and those of its body, called as `names` says; what it does not name stays."""
+    named = replace(node, outputs=tuple(names.get(name, name) for name in node.outputs))
+    if named.body is None:
+        return named
+    body = named.body.copy()
+    body.outputs = named.results
+    for old in (name for name in node.results if names.get(name, name) != name):
+        if old in body.constants:
+            body.add_constant(names[old], body.constants.pop(old))
+            redirect(body, old, names[old])
+        else:
+            rename_result(body, old, names[old])
+    return replace(named, body=body)
 
 
 def _redirect_captured(graph: Graph, old: str, new: str) -> int:

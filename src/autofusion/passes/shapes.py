@@ -5,6 +5,7 @@ from __future__ import annotations
 from autofusion.ir import Graph, Node, Value
 from autofusion.ir.scope import GraphScope
 from autofusion.ops import infer, refine
+from autofusion.passes.bodies import edit_body
 from autofusion.passes.nested import edit_nested
 
 
@@ -34,6 +35,7 @@ def _infer(scope: GraphScope) -> int:
     for node in scope.graph.topological():
         if node.subgraphs():
             changes += edit_nested(scope.graph, node, lambda nested: _infer(scope.nest(nested)))
+        changes += edit_body(scope, scope.graph.node(node.name), _infer)
         current = scope.graph.node(node.name)
         refined = refine(current, scope)
         if refined is not current:
