@@ -31,8 +31,8 @@ def reduce(body: str, folder: Path, header: str = "float[2, 5, 24] x", batch: in
             "Split Reshape Transpose Reshape Transpose Sub Reshape Transpose Sub",
         ),
         (
-            f"{TURN} q = Slice(t, v0, v1, v0) k = Slice(t, v1, v2, v0) v = Slice(t, v2, v3, v0) s = Sub(q, k)"
-            " y = Sub(s, v)",
+            f"""{TURN} q = Slice(t, v0, v1, v0) k = Slice(t, v1, v2, v0) v = Slice(t, v2, v3, v0)
+                s = Sub(q, k) y = Sub(s, v)""",
             "Split Reshape Transpose Reshape Transpose Sub Reshape Transpose Sub",
         ),
         (
@@ -41,7 +41,8 @@ def reduce(body: str, folder: Path, header: str = "float[2, 5, 24] x", batch: in
         ),
         # No Transpose, and one place that nobody picks.
         (
-            "h = Reshape(x, heads) k = Gather<axis = 2>(h, i1) q = Gather<axis = 2>(h, v0) u = Unsqueeze(k, v2) y = Sub(q, u)",
+            """h = Reshape(x, heads) k = Gather<axis = 2>(h, i1) q = Gather<axis = 2>(h, v0)
+               u = Unsqueeze(k, v2) y = Sub(q, u)""",
             "Split Reshape Reshape Unsqueeze Sub",
         ),
         # Leading axes that are merged on the way.

@@ -18,7 +18,7 @@ _REST = "..."
 
 def infer_einsum(node: Node, scope: Scope) -> Sequence[Value]:
     """Extents by their letters; raises ModelError where equation and operands do not fit."""
-    terms, target = _read_equation(node)
+    terms, target = read_equation(node)
     if len(terms) != len(node.inputs):
         raise fault(BAD_ATTRIBUTE, node, f"the equation has {len(terms)} terms for {len(node.inputs)} inputs")
     extents: dict[str, Dim] = {}
@@ -45,13 +45,17 @@ def infer_einsum(node: Node, scope: Scope) -> Sequence[Value]:
 def evaluate_einsum(node: Node, operands: Sequence[np.ndarray | None]) -> Sequence[np.ndarray]:
     """The sum of products, by numpy."""
     given = [array for array in operands if array is not None]
-    terms, target = _read_equation(node)
+    terms, target = read_equation(node)
     equation = ",".join(terms) + "->" + target
     total = np.einsum(equation, *(widen_halves(array) for array in given), optimize=True)
     return [np.asarray(total).astype(given[0].dtype, copy=False)]
 
 
-def _read_equation(node: Node) -> tuple[list[str], str]:
+def read_equation(node: Node) -> tuple[list[str], str]:
+    """The terms of an Einsum's operands and that of its result, written out where the equation leaves it to the rule.
+
+    Raises ModelError for what is no equation.
+    """
     equation = text(node, "equation").replace(" ", "")
     left, arrow, target = equation.partition("->")
     terms = left.split(",")

@@ -11,6 +11,7 @@ from autofusion.ir.verify import verify_graph
 from autofusion.passes.branches import inline_branches
 from autofusion.passes.casts import remove_casts
 from autofusion.passes.dead import remove_dead
+from autofusion.passes.einsums import rewrite_einsums
 from autofusion.passes.fold import FOLD_BUDGET, Allowance, fold_constants
 from autofusion.passes.identity import remove_identities
 from autofusion.passes.idle import remove_idle
@@ -50,6 +51,7 @@ def run_passes(
         "remove_identities": remove_identities,
         "fold_constants": partial(fold_constants, allowance=Allowance.of(graph, fold_budget_bytes)),
         "inline_branches": inline_branches,
+        "rewrite_einsums": rewrite_einsums,
         "remove_casts": remove_casts,
         "remove_neutral": remove_neutral,
         "remove_idle": remove_idle,
