@@ -18,6 +18,7 @@ from autofusion.frontend import Model
 from autofusion.frontend.scan import scan_operators
 from autofusion.ir import Graph, Node
 from autofusion.options import CompileOptions
+from autofusion.patternlang import load_operators
 from autofusion.report.records import HostStep
 
 Support = Literal["native", "host", "folded", "unsupported", "unchecked"]
@@ -62,7 +63,7 @@ def check_model(path: Path, options: CompileOptions) -> ModelCheck:
     try:
         compilation = compile_model(path, options)
     except ModelError as error:
-        return ModelCheck(path, tuple(_scan_nodes(path, error)), None, error)
+        return ModelCheck(path, tuple(_scan_nodes(path, options, error)), None, error)
     nodes = tuple(_judge_nodes(read_source(path, options).graph, compilation))
     return ModelCheck(path, nodes, compilation.model, None)
 
@@ -95,9 +96,9 @@ def _write(data: bytes, file: BinaryIO) -> None:
     file.write(data)
 
 
-def _scan_nodes(path: Path, error: ModelError) -> Iterator[NodeCheck]:
+def _scan_nodes(path: Path, options: CompileOptions, error: ModelError) -> Iterator[NodeCheck]:
     try:
-        uses = scan_operators(path)
+        uses = scan_operators(path, load_operators(options.pattern_directories))
     except ModelError:
         return
     for use in uses:
@@ -133,7 +134,7 @@ def _find_support(node: Node, hosts: Mapping[str, HostStep]) -> Iterator[tuple[s
             if step is not None and (step.op == inner.op or (inner is not node and node.body is None)):
                 yield label, "host", step.reason
             else:
-                yield label, "native", f"in {node.display}" if node.body is not None else ""
+                yield label, "native", f"in {node.display}" if node.pattern else ""
 
 
 def _walk(graph: Iterable[Node]) -> Iterator[Node]:

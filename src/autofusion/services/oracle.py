@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from autofusion.frontend import cut_outputs
+from autofusion.ops.custom import Operators
+from autofusion.ops.custom_function import build_function
 
 if TYPE_CHECKING:
     from onnx import ModelProto
+
+_FUNCTIONS_IR_VERSION = 8
+"""The first version of the file format that has local functions."""
 
 Run = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
 
@@ -25,29 +31,38 @@ class Oracle:
     run: Run
 
 
-def open_oracles(model: Path, outputs: Sequence[str] = ()) -> Iterator[Oracle]:
+def open_oracles(
+    model: Path, outputs: Sequence[str] = (), operators: Operators = MappingProxyType({})
+) -> Iterator[Oracle]:
     """ONNX Runtime with all optimisation off where it is installed and can load `model`, then `onnx.reference`.
 
     `outputs` names the values that they compute instead of the model's outputs, as `frontend.read_model` takes
-    them.  The second is opened where it is asked for: it is far slower.
+    them.  What `operators` declare becomes local functions of the model, since neither knows them.  The second is
+    opened where it is asked for: it is far slower.
     """
-    cut = _cut_model(model, outputs) if outputs else None
-    fast = _open_onnxruntime(model, cut)
+    changed = _change_model(model, outputs, operators) if outputs or operators else None
+    fast = _open_onnxruntime(model, changed)
     if fast is not None:
         yield fast
-    yield _open_reference(model, cut)
+    yield _open_reference(model, changed)
 
 
-def _cut_model(model: Path, outputs: Sequence[str]) -> ModelProto:
-    """The model with other outputs; its external data stays in the files."""
+def _change_model(model: Path, outputs: Sequence[str], operators: Operators) -> ModelProto:
+    """The model with other outputs and further functions; its external data stays in the files."""
     import onnx
 
     proto = onnx.load(str(model), load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
-    cut_outputs(proto.graph, outputs)
+    if outputs:
+        cut_outputs(proto.graph, outputs)
+    domains = {entry.domain for entry in proto.opset_import}
+    functions = [build_function(operator) for operator in operators.values() if operator.domain in domains]
+    if functions:
+        proto.functions.extend(functions)
+        proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
     return proto
 
 
-def _open_onnxruntime(model: Path, cut: ModelProto | None) -> Oracle | None:
+def _open_onnxruntime(model: Path, changed: ModelProto | None) -> Oracle | None:
     try:
         import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
     except ImportError:
@@ -57,10 +72,10 @@ def _open_onnxruntime(model: Path, cut: ModelProto | None) -> Oracle | None:
     settings.graph_optimization_level = package.GraphOptimizationLevel.ORT_DISABLE_ALL
     settings.log_severity_level = 4
     source: str | bytes = str(model)
-    if cut is not None:
+    if changed is not None:
         # A model from memory does not know in which folder its external data lies.
         settings.add_session_config_entry("session.model_external_initializers_file_folder_path", str(model.parent))
-        source = cut.SerializeToString()
+        source = changed.SerializeToString()
     try:
         session = package.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
     except Exception:  # noqa: BLE001  it has no common base class for "cannot load this model"
@@ -73,14 +88,14 @@ def _open_onnxruntime(model: Path, cut: ModelProto | None) -> Oracle | None:
     return Oracle(f"onnxruntime {onnxruntime.__version__} without optimisation", run)
 
 
-def _open_reference(model: Path, cut: ModelProto | None) -> Oracle:
+def _open_reference(model: Path, changed: ModelProto | None) -> Oracle:
     import onnx
     from onnx.external_data_helper import load_external_data_for_model
     from onnx.reference import ReferenceEvaluator
 
-    if cut is not None:
-        load_external_data_for_model(cut, str(model.parent))
-    evaluator: Any = ReferenceEvaluator(str(model) if cut is None else cut)
+    if changed is not None:
+        load_external_data_for_model(changed, str(model.parent))
+    evaluator: Any = ReferenceEvaluator(str(model) if changed is None else changed)
     names = [str(name) for name in evaluator.output_names]
 
     def run(feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
