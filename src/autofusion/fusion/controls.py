@@ -24,6 +24,9 @@ LEVELS = (1, 2, 3)
 ALL = "ALL"
 """The name in a list of switches that stands for every fusion without one of its own."""
 
+AUTO_DISABLE = "auto_disable"
+"""Who asks for what is left out because results were beyond their limits with it."""
+
 
 @dataclass(frozen=True)
 class Controls:
@@ -75,7 +78,10 @@ class Switches:
         for names in (self.controls.disabled, self.controls.no_fusion_ops):
             for name, by in names.items():
                 if _means(name, candidate):
-                    return Block(_disabled(candidate, by, f"{name} is switched off by {by}", f"take {name} off {by}"))
+                    advice = f"take {name} off {by}"
+                    if by == AUTO_DISABLE:
+                        advice = "results were beyond their limits with it: report the fusion, or correct its pattern"
+                    return Block(_disabled(candidate, by, f"{name} is switched off by {by}", advice))
         outside = self._check_nodes(candidate)
         if outside is not None:
             return Block(outside)
