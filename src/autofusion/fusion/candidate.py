@@ -1,7 +1,8 @@
-"""A match that may be applied: its names and what it stands on."""
+"""What may be applied: the nodes it takes, its names, what it stands on."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,42 +14,70 @@ from autofusion.patternlang.templates import render_template, spell_display, str
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
-    """A legal match of `pattern`; `position` is its root's place in topological order."""
+class Proposal(ABC):
+    """Nodes that `pattern` makes one; `position` is the place of `root` in topological order.
+
+    `nodes` come producers first; the new node has the name of `root` where that is none that a fusion made.
+    `display` and `op` are what reports call the new node, and its operator.
+    """
 
     pattern: Pattern
-    binding: Binding
+    nodes: tuple[Node, ...]
+    root: Node
     position: int
 
     @property
-    def root(self) -> Node:
-        """The node whose results the match computes."""
-        return self.binding.root.node
+    @abstractmethod
+    def display(self) -> str:
+        """The display name, such as `Conv+BN+ReLU`."""
+
+    @property
+    @abstractmethod
+    def op(self) -> str:
+        """The operator of the new node."""
 
     @cached_property
     def members(self) -> frozenset[str]:
-        """Names of the bound nodes."""
-        return frozenset(bound.node.name for bound in self.binding.members)
+        """Names of the nodes."""
+        return frozenset(node.name for node in self.nodes)
 
     @property
     def size(self) -> int:
-        """How many nodes are bound."""
-        return len(self.binding.nodes)
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """The ONNX nodes behind the nodes."""
+        return tuple(dict.fromkeys(name for node in self.nodes for name in node.origin or (node.name,)))
 
     @cached_property
+    def ops(self) -> frozenset[str]:
+        """All operators that stand in the nodes, at any depth."""
+        return frozenset(op for node in self.nodes for op in _operators(node))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate(Proposal):
+    """A legal match of `pattern`; the nodes are in the order of the text."""
+
+    binding: Binding
+
+    @classmethod
+    def of(cls, pattern: Pattern, binding: Binding, position: int) -> Candidate:
+        """The candidate that `binding` is."""
+        nodes = tuple(bound.node for bound in binding.members)
+        return cls(pattern, nodes, binding.root.node, position, binding)
+
+    @property
     def display(self) -> str:
         """The display name, such as `Conv+BN+ReLU`."""
         return render_template(self.pattern.display, self.binding.names, self._spell_display)
 
-    @cached_property
+    @property
     def op(self) -> str:
         """The operator of the node that the match becomes."""
         return render_template(self.pattern.op, self.binding.names, self._spell_op)
-
-    @cached_property
-    def ops(self) -> frozenset[str]:
-        """All operators that stand in the match, at any depth."""
-        return frozenset(op for bound in self.binding.members for op in _operators(bound.node))
 
     def _spell_display(self, statement: str) -> str:
         node = self.binding.node(statement)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from autofusion.cann_passes import COUNTERPARTS, UNMATCHED, means_fusion, own_pass
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
-from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.candidate import Proposal
 from autofusion.fusion.manual.rules import Rule
 from autofusion.fusion.node_names import collect_node_names, fits, fits_any, names_of
 from autofusion.fusion.reasons import Code, Reason
@@ -73,7 +73,7 @@ class Switches:
     controls: Controls
     wrapped: frozenset[str]
 
-    def block(self, candidate: Candidate) -> Block | None:
+    def block(self, candidate: Proposal) -> Block | None:
         """Why `candidate` may not stay in the graph, None where it may."""
         for names in (self.controls.disabled, self.controls.no_fusion_ops):
             for name, by in names.items():
@@ -105,9 +105,9 @@ class Switches:
         reason = _disabled(candidate, by, f"{candidate.display} is not on {by}", f"add {candidate.display} to {by}")
         return Block(reason, provisional=candidate.pattern.name in self.wrapped)
 
-    def _check_nodes(self, candidate: Candidate) -> Reason | None:
+    def _check_nodes(self, candidate: Proposal) -> Reason | None:
         """Why the nodes of `candidate` may not fuse, None where they may."""
-        names = [name for bound in candidate.binding.members for name in bound.node.origin]
+        names = [name for node in candidate.nodes for name in node.origin]
         return self._check_names(names, candidate.root.name)
 
     def bar(self, node: Node) -> Reason | None:
@@ -133,7 +133,7 @@ class Switches:
         by = next(iter(scope.values()))
         return Reason(Code.DISABLED, (by,), f"{outside!r} is outside {by}", node, help=f"add {outside} to {by}")
 
-    def _find_switch(self, candidate: Candidate) -> tuple[str, str, bool]:
+    def _find_switch(self, candidate: Proposal) -> tuple[str, str, bool]:
         """Who switches `candidate`, by which name, and whether on; two empty texts and True where nobody does."""
         for by, states in self.controls.switches.items():
             named = [(on, name) for name, on in states.items() if _means(name, candidate)]
@@ -202,14 +202,15 @@ def resolve_controls(controls: Controls, patterns: Iterable[Pattern], graph: Gra
     wanted = [*whitelist, *(name for states in controls.switches.values() for name, on in states.items() if on)]
     named = [p for p in known if any(_names_pattern(name, p, fused[p.name]) for name in wanted)]
     wrapped = frozenset(call.op for pattern in named for call in _calls(pattern) if call.is_pattern)
+    wrapped |= {reference.name for pattern in named for reference in pattern.wraps}
     return Switches(controls, wrapped)
 
 
-def _disabled(candidate: Candidate, by: str, detail: str, advice: str) -> Reason:
+def _disabled(candidate: Proposal, by: str, detail: str, advice: str) -> Reason:
     return Reason(Code.DISABLED, (by,), detail, candidate.root.name, help=advice)
 
 
-def _means(name: str, candidate: Candidate) -> bool:
+def _means(name: str, candidate: Proposal) -> bool:
     """True where a name of a list means `candidate`."""
     if name in (candidate.pattern.name, candidate.display, candidate.op) or name in candidate.ops:
         return True

@@ -31,7 +31,9 @@ def index_beginnings(patterns: Iterable[Pattern]) -> RootIndex:
     return {key: tuple(entries) for key, entries in index.items()}
 
 
-def collect_misses(scope: Scope, beginnings: RootIndex, findings: Findings, selection: Selection) -> list[Miss]:
+def collect_misses(
+    scope: Scope, beginnings: RootIndex, findings: Findings, selection: Selection[Candidate]
+) -> list[Miss]:
     """Everything in the findings of one sweep that did not apply, of nodes as they were before any rewrite."""
     misses = [_from_attempt(scope, attempt) for attempt in findings.attempts]
     misses += [_from_match(scope, candidate, block.reason) for candidate, block in findings.blocked]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.candidate import Proposal
 from autofusion.fusion.controls import Controls, Switches, resolve_controls
 from autofusion.fusion.explain import collect_misses, index_beginnings
 from autofusion.fusion.legality import check_cycle
@@ -13,8 +13,10 @@ from autofusion.fusion.manual.reserve import open_scopes, reserve_groups
 from autofusion.fusion.manual.rules import MANUAL_LEVEL
 from autofusion.fusion.manual.survey import Picture, Rewrite, picture_graphs
 from autofusion.fusion.misses import Miss, choose_best
+from autofusion.fusion.passes import FUSION_PASSES
 from autofusion.fusion.reasons import Code
-from autofusion.fusion.rewrite import apply_candidate, restore_node
+from autofusion.fusion.region import Region, check_region, refused_region
+from autofusion.fusion.rewrite import apply_candidate, apply_region, restore_node
 from autofusion.fusion.scope import Scope
 from autofusion.fusion.select import RootIndex, find_candidates, index_roots, select_candidates
 from autofusion.ir import MANUAL, Attribute, Graph, Node
@@ -162,6 +164,9 @@ class _Fuser:
         # A fused node stands in no pattern of its own stage, so one sweep finds all; a normal form may.
         while self._sweep(scope, stage, roots, beginnings, is_first) and not stage:
             is_first = False
+        passes = [pattern for pattern in patterns if pattern.pass_name]
+        for pattern in sorted(passes, key=lambda pattern: (-pattern.benefit, pattern.name)):
+            self._run_pass(scope, pattern)
 
     def restore(self) -> None:
         """Undo what was applied only to be wrapped, and was not."""
@@ -225,11 +230,40 @@ class _Fuser:
             applied = True
         return applied
 
+    def _run_pass(self, scope: Scope, pattern: Pattern) -> None:
+        """Apply what the pass of `pattern` finds, where the controls and the graph allow it."""
+        if self._is_spent():
+            return
+        found = FUSION_PASSES[pattern.pass_name](scope, pattern)
+        misses = list(found.misses)
+        allowed: list[Region] = []
+        provisional: set[int] = set()
+        for region in found.regions:
+            block = self._switches.block(region)
+            if block is not None:
+                misses.append(refused_region(scope, region, block.reason))
+            if block is not None and block.provisional:
+                provisional.add(id(region))
+            if block is None or block.provisional:
+                allowed.append(region)
+        outer = frozenset(scope.graph.captures())
+        for region in select_candidates(allowed).chosen:
+            if self._is_spent():
+                break
+            reason = check_region(scope, region)
+            if reason is not None:
+                misses.append(refused_region(scope, region, reason))
+                continue
+            node = apply_region(scope, region)
+            verify_nodes(scope.graph, [node.name], pattern.name, outer)
+            self._record(scope, region, node, id(region) in provisional)
+        self._misses += [(pattern.stage, miss) for miss in misses]
+
     def _is_spent(self) -> bool:
         limit = self._switches.controls.stop_after
         return limit is not None and self._count >= limit
 
-    def _record(self, scope: Scope, candidate: Candidate, node: Node, is_provisional: bool) -> None:
+    def _record(self, scope: Scope, candidate: Proposal, node: Node, is_provisional: bool) -> None:
         self._count += 1
         step = Fusion(
             node=node.name,
@@ -239,7 +273,7 @@ class _Fuser:
             kernel=candidate.pattern.kernel,
             level=candidate.pattern.level,
             stage=candidate.pattern.stage,
-            members=tuple(bound.node.name for bound in candidate.binding.members),
+            members=tuple(member.name for member in candidate.nodes),
             origin=node.origin,
             number=self._count,
             graph=scope.path,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
-from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.candidate import Candidate, Proposal
 from autofusion.fusion.emission import Emitted, emit
 from autofusion.fusion.legality import escaped_values
+from autofusion.fusion.region import Region
 from autofusion.fusion.scope import Scope
 from autofusion.ir import FUSED_DOMAIN, Graph, Node
 from autofusion.patternlang.model import Reference
@@ -22,7 +24,7 @@ def apply_candidate(scope: Scope, candidate: Candidate) -> Node:
     becomes that operator, everything else keeps the replaced nodes as its body.  Raises PatternError
     AF320 where a normalize pattern emits no operand for a value that is no constant.
     """
-    graph, binding = scope.graph, candidate.binding
+    binding = candidate.binding
     root = binding.root
     results = tuple(value for value in root.node.outputs[: len(root.statement.names)] if value)
     outputs = results + escaped_values(scope, candidate.pattern, binding)
@@ -30,25 +32,26 @@ def apply_candidate(scope: Scope, candidate: Candidate) -> Node:
     emitted = (
         emit(scope, candidate, emission) if emission is not None else Emitted(_external_operands(candidate), {}, 0)
     )
-    node = Node(
-        name=scope.fresh(f"{root.node.name}_{candidate.pattern.name}") if root.node.pattern else root.node.name,
-        op=candidate.op,
-        inputs=emitted.inputs,
-        outputs=outputs,
-        attributes=emitted.attributes,
-        opset=emitted.opset,
-        origin=_origin(candidate),
-        display=candidate.display,
-    )
+    node = _make_node(scope, candidate, emitted.inputs, outputs)
+    node = replace(node, attributes=emitted.attributes, opset=emitted.opset)
     if not emitted.opset:
-        node = replace(
-            node,
-            domain=FUSED_DOMAIN,
-            body=_build_body(scope, candidate, node.operands, outputs),
-            pattern=candidate.pattern.name,
-            bindings={bound.statement.name: bound.node.name for bound in binding.members},
-        )
-    graph.replace([bound.node.name for bound in binding.members], [node])
+        bindings = {bound.statement.name: bound.node.name for bound in binding.members}
+        node = _give_body(scope, candidate, node, bindings)
+    scope.graph.replace([member.name for member in candidate.nodes], [node])
+    return node
+
+
+def apply_region(scope: Scope, region: Region) -> Node:
+    """Replace the nodes of `region` by one node and return it.
+
+    Its operands are what the nodes read from outside, in their order; small constants of integers, which say
+    shapes and places, go into the body alone.
+    """
+    inner = _inner_values(region)
+    read = dict.fromkeys(name for node in region.nodes for name in node.operands if name not in inner)
+    operands = tuple(name for name in read if not _is_shape(scope, name))
+    node = _give_body(scope, region, _make_node(scope, region, operands, region.results), region.bindings)
+    scope.graph.replace([member.name for member in region.nodes], [node])
     return node
 
 
@@ -72,31 +75,49 @@ def _external_operands(candidate: Candidate) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in (*named, *others) if name and name not in inner))
 
 
-def _inner_values(candidate: Candidate) -> set[str]:
-    return {value for bound in candidate.binding.members for value in bound.node.results}
+def _make_node(scope: Scope, proposal: Proposal, operands: tuple[str, ...], outputs: tuple[str, ...]) -> Node:
+    root = proposal.root
+    return Node(
+        name=scope.fresh(f"{root.name}_{proposal.pattern.name}") if root.pattern else root.name,
+        op=proposal.op,
+        inputs=operands,
+        outputs=outputs,
+        origin=proposal.origin,
+        display=proposal.display,
+    )
 
 
-def _origin(candidate: Candidate) -> tuple[str, ...]:
-    names = [name for bound in candidate.binding.members for name in bound.node.origin or (bound.node.name,)]
-    return tuple(dict.fromkeys(names))
+def _give_body(scope: Scope, proposal: Proposal, node: Node, bindings: Mapping[str, str]) -> Node:
+    """`node` as a fused one."""
+    body = _build_body(scope, proposal, node.operands, node.outputs)
+    return replace(node, domain=FUSED_DOMAIN, body=body, pattern=proposal.pattern.name, bindings=bindings)
 
 
-def _build_body(scope: Scope, candidate: Candidate, operands: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
+def _inner_values(proposal: Proposal) -> set[str]:
+    return {value for node in proposal.nodes for value in node.results}
+
+
+def _is_shape(scope: Scope, name: str) -> bool:
+    array = scope.constant(name)
+    return array is not None and array.ndim < 2 and array.dtype.kind in "iu"
+
+
+def _build_body(scope: Scope, proposal: Proposal, operands: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
     """The replaced nodes under the same names; constants that are no operand of the new node come along."""
-    body = Graph(candidate.op, operands, outputs)
+    body = Graph(proposal.op, operands, outputs)
     body.opsets = dict(scope.graph.opsets)
-    inner = _inner_values(candidate)
-    for bound in candidate.binding.members:
-        for name in bound.node.operands:
+    inner = _inner_values(proposal)
+    for node in proposal.nodes:
+        for name in node.operands:
             if name in inner or body.defines(name):
                 continue
             array = scope.constant(name)
             if array is None:
-                message = f"pattern {candidate.pattern.name} emits no operand for {name!r} of {bound.node.name}"
+                message = f"pattern {proposal.pattern.name} emits no operand for {name!r} of {node.name}"
                 raise PatternError(Diagnostic("AF320", message, help="add it to the inputs of [emit]"))
             body.add_constant(name, array)
     for name in (*operands, *inner):
         body.set_value(scope.value(name))
-    for bound in candidate.binding.members:
-        body.add(bound.node)
+    for node in proposal.nodes:
+        body.add(node)
     return body

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from autofusion.fusion.candidate import Candidate
+from autofusion.fusion.candidate import Candidate, Proposal
 from autofusion.fusion.conditions import check_clauses
 from autofusion.fusion.controls import Block, Switches
 from autofusion.fusion.legality import check_cycle, check_flow
@@ -47,12 +48,15 @@ class Findings:
     attempts: tuple[Attempt, ...]
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Matches that are disjoint, in topological order of their roots, and those that lost, with the winner."""
+P = TypeVar("P", bound=Proposal)
 
-    chosen: tuple[Candidate, ...]
-    lost: tuple[tuple[Candidate, Candidate], ...]
+
+@dataclass(frozen=True)
+class Selection(Generic[P]):
+    """Proposals that are disjoint, in topological order of their roots, and those that lost, with the winner."""
+
+    chosen: tuple[P, ...]
+    lost: tuple[tuple[P, P], ...]
 
 
 def index_roots(patterns: Iterable[Pattern]) -> RootIndex:
@@ -85,17 +89,17 @@ def find_candidates(scope: Scope, index: RootIndex, switches: Switches) -> Findi
     return Findings(tuple(candidates), tuple(blocked), tuple(attempts))
 
 
-def select_candidates(candidates: Iterable[Candidate]) -> Selection:
-    """Of overlapping matches the one with more benefit, then more nodes, then the earlier root, then the name."""
+def select_candidates(candidates: Iterable[P]) -> Selection[P]:
+    """Of overlapping proposals the one with more benefit, then more nodes, then the earlier root, then the name."""
     order = sorted(
         candidates,
         # Python's sort is stable: what is left equal keeps the order in which it was found.
         key=lambda item: (-item.pattern.benefit, -item.size, item.position, item.pattern.name),
     )
-    owner: dict[str, Candidate] = {}
-    lost: list[tuple[Candidate, Candidate]] = []
+    owner: dict[str, P] = {}
+    lost: list[tuple[P, P]] = []
     for candidate in order:
-        winners = [owner[bound.node.name] for bound in candidate.binding.members if bound.node.name in owner]
+        winners = [owner[node.name] for node in candidate.nodes if node.name in owner]
         if winners:
             lost.append((candidate, winners[0]))
         else:
@@ -121,7 +125,7 @@ def _match_pattern(
     for entry in entries:
         matcher = matchers.setdefault(id(entry.form), Matcher(scope, entry.form))
         for binding in matcher.find(entry.root, node):
-            candidate = Candidate(pattern, binding, position)
+            candidate = Candidate.of(pattern, binding, position)
             if candidate.members not in found and _is_legal(scope, candidate, matcher):
                 found[candidate.members] = candidate
     failures = [matcher.failure for matcher in matchers.values() if matcher.failure is not None]

@@ -1,0 +1,17 @@
+"""Fusions that graph text cannot say, by the name under which the header of a pattern file calls for them.
+
+A pass is a function of a scope and the pattern with its header: it finds regions, and what nearly was one, and
+changes nothing.  `fuse` judges them by the controls and by the rules on readers and cycles, and applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from autofusion.fusion.region import Found
+from autofusion.fusion.scope import Scope
+from autofusion.patternlang.model import Pattern
+
+FusionPass = Callable[[Scope, Pattern], Found]
+
+FUSION_PASSES: Mapping[str, FusionPass] = {}
