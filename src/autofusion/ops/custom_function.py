@@ -40,7 +40,7 @@ def build_function(operator: CustomOperator) -> FunctionProto:
         _write_nodes(operator),
         [helper.make_opsetid("", operator.opset)],
         [item.name for item in operator.attributes.values() if item.default is None],
-        [_write_default(item.name, item.default) for item in operator.attributes.values() if item.default is not None],
+        [write_attribute(item.name, item.default) for item in operator.attributes.values() if item.default is not None],
     )
 
 
@@ -55,7 +55,8 @@ def check_function(operator: CustomOperator) -> list[FunctionError]:
     return list(_find_problems(nodes, operator))
 
 
-def _write_default(name: str, value: Attribute) -> AttributeProto:
+def write_attribute(name: str, value: Attribute) -> AttributeProto:
+    """`value` as the attribute `name` of a node or function."""
     from onnx import AttributeProto, helper
 
     if value == ():

@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from autofusion.frontend import cut_outputs
+from autofusion.frontend import change_model
 from autofusion.ops.custom import Operators
-from autofusion.ops.custom_function import build_function
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-_FUNCTIONS_IR_VERSION = 8
-"""The first version of the file format that has local functions."""
 
 Run = Callable[[Mapping[str, np.ndarray]], dict[str, np.ndarray]]
 
@@ -40,26 +36,11 @@ def open_oracles(
     them.  What `operators` declare becomes local functions of the model, since neither knows them.  The second is
     opened where it is asked for: it is far slower.
     """
-    changed = _change_model(model, outputs, operators) if outputs or operators else None
+    changed = change_model(model, outputs, operators) if outputs or operators else None
     fast = _open_onnxruntime(model, changed)
     if fast is not None:
         yield fast
     yield _open_reference(model, changed)
-
-
-def _change_model(model: Path, outputs: Sequence[str], operators: Operators) -> ModelProto:
-    """The model with other outputs and further functions; its external data stays in the files."""
-    import onnx
-
-    proto = onnx.load(str(model), load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
-    if outputs:
-        cut_outputs(proto.graph, outputs)
-    domains = {entry.domain for entry in proto.opset_import}
-    functions = [build_function(operator) for operator in operators.values() if operator.domain in domains]
-    if functions:
-        proto.functions.extend(functions)
-        proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
-    return proto
 
 
 def _open_onnxruntime(model: Path, changed: ModelProto | None) -> Oracle | None:
