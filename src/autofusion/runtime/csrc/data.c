@@ -22,6 +22,11 @@ static const af_data_kernel kernels[AF_KERNEL_COUNT - AF_STRIDED] = {
     [AF_RESIZE - AF_STRIDED] = {af_run_resize, af_check_resize, 4},
     [AF_PROGRESSION - AF_STRIDED] = {af_run_progression, af_check_progression, 2},
     [AF_TRIANGLE - AF_STRIDED] = {af_run_triangle, af_check_triangle, 2},
+    [AF_ATTENTION - AF_STRIDED] = {af_run_attention, af_check_attention, 64},
+    [AF_NORM - AF_STRIDED] = {af_run_norm, af_check_norm, 4},
+    [AF_GROUP_NORM - AF_STRIDED] = {af_run_group_norm, af_check_group_norm, 4},
+    [AF_ROTARY - AF_STRIDED] = {af_run_rotary, af_check_rotary, 4},
+    [AF_EMBEDDING - AF_STRIDED] = {af_run_embedding, af_check_embedding, 8},
 };
 
 const af_data_kernel *af_find_data_kernel(int32_t kernel) {

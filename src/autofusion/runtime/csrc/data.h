@@ -1,4 +1,4 @@
-/* The kernels of record_data.h: how each is run, checked, and shared among threads. */
+/* The kernels of record_data.h and record_transformer.h: how each is run, checked, and shared among threads. */
 #ifndef AF_DATA_H
 #define AF_DATA_H
 
@@ -26,6 +26,11 @@ af_run_function af_run_gather, af_run_gather_elements, af_run_gather_blocks;
 af_run_function af_run_scatter_elements, af_run_scatter_blocks;
 af_run_function af_run_pad, af_run_resize, af_run_progression, af_run_triangle;
 
+af_run_function af_run_attention, af_run_norm, af_run_group_norm, af_run_rotary, af_run_embedding;
+
+/* Bytes of scratch memory that one share needs. */
+int64_t af_attention_scratch(const af_attention *attention);
+
 int af_check_strided(const struct af_checker *c);
 int af_check_concat(const struct af_checker *c);
 int af_check_select(const struct af_checker *c);
@@ -46,5 +51,10 @@ int af_check_gather_elements(const struct af_checker *c);
 int af_check_gather_blocks(const struct af_checker *c);
 int af_check_scatter_elements(const struct af_checker *c);
 int af_check_scatter_blocks(const struct af_checker *c);
+int af_check_attention(const struct af_checker *c);
+int af_check_norm(const struct af_checker *c);
+int af_check_group_norm(const struct af_checker *c);
+int af_check_rotary(const struct af_checker *c);
+int af_check_embedding(const struct af_checker *c);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "record_data.h"
+#include "record_transformer.h"
 
 #define AF_ABI_VERSION 2
 #define AF_EXPORT __attribute__((visibility("default")))
@@ -51,6 +52,11 @@ enum af_kernel {
     AF_RESIZE,
     AF_PROGRESSION,
     AF_TRIANGLE,
+    AF_ATTENTION, /* from here on those of record_transformer.h */
+    AF_NORM,
+    AF_GROUP_NORM,
+    AF_ROTARY,
+    AF_EMBEDDING,
     AF_KERNEL_COUNT
 };
 
@@ -164,6 +170,11 @@ typedef struct af_step {
         af_resize resize;
         af_progression progression;
         af_triangle triangle;
+        af_attention attention;
+        af_norm norm;
+        af_group_norm group_norm;
+        af_rotary rotary;
+        af_embedding embedding;
     };
     double scale, alpha, beta, unused;
 } af_step;

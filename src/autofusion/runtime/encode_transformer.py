@@ -1,0 +1,175 @@
+"""Attention, norms, rotary embeddings and embeddings as the records of `csrc/record_transformer.h`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from autofusion.plan import NORMS
+from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
+from autofusion.runtime.records import PANEL
+
+Fields = tuple[list[int], list[float]]
+
+KEEP_MODES = ("", "first", "add", "last")
+
+KEY_BLOCK = 512
+"""Keys that attention works on at a time (AF_KEY_BLOCK)."""
+
+TILE_MOST = 16
+"""Rows that scores are kept for at a time (AF_TILE_MOST)."""
+
+TABLES = 3
+LEADING_AXES = 4
+
+IDS = {"int32": 4, "int64": 8}
+
+
+def encode_attention(bound: BoundStep) -> Fields:
+    """The record of an `attention` step; raises ValueError where its operands do not fit its extents."""
+    _expect_types(bound, {5: "bool"})
+    batch, heads, key_heads, queries, keys, size, value_size, past = extents = bound.integers("extents", 8)
+    views = [number for name in ("q_view", "k_view", "v_view", "y_view") for number in bound.integers(name, 5)]
+    if math.prod(bound.shape(bound.result)) != batch * heads * queries * value_size:
+        raise ValueError(f"its result has shape {list(bound.shape(bound.result))}, which its heads do not fill")
+    scores = (batch, heads, queries, past + keys)
+    terms = [number for place in (3, 4, 5) for number in _encode_term(bound, bound.operand(place), scores)]
+    for place, width in ((6, size), (7, value_size)):
+        name = bound.operand(place)
+        if name and math.prod(bound.shape(name)) != batch * key_heads * past * width:
+            raise ValueError(f"its past has shape {list(bound.shape(name))}")
+    flags = [bound.code("keep_mode", KEEP_MODES), *(bound.integer(name) for name in ("keep_drops", "causal", "guard"))]
+    return [*extents, *views, *terms, *flags], [bound.number("scale"), bound.number("fill"), 0.0, 0.0]
+
+
+def measure_attention(bound: BoundStep) -> int:
+    """Panels, scores and sums of one thread (`af_attention_scratch`)."""
+    _, _, _, queries, keys, size, value_size, past = bound.integers("extents", 8)
+    block = _panel_up(min(past + keys, KEY_BLOCK))
+    copies, sums = TILE_MOST * _panel_up(size), queries * _panel_up(value_size)
+    packed = block * (_panel_up(size) + _panel_up(value_size) + TILE_MOST) + copies + sums + 2 * _panel_up(queries)
+    rows = _panel_up(past + keys) + copies + sums + PANEL
+    return -(-(4 * max(packed, rows) + 8 * PANEL) // 64) * 64
+
+
+def encode_norm(bound: BoundStep) -> Fields:
+    """The record of a `norm` step."""
+    _expect_types(bound, {})
+    shape, axes = bound.shape(bound.operand(0)), bound.integer("axes")
+    if not 1 <= axes <= len(shape) or bound.shape(bound.result) != shape:
+        raise ValueError(f"it takes shape {list(shape)} to {list(bound.shape(bound.result))} over {axes} axes")
+    block = shape[len(shape) - axes :]
+    for place in (1, 2):
+        _expect_shape(bound, place, block)
+    _expect_shape(bound, 3, shape)
+    rows = [math.prod(shape[: len(shape) - axes]), math.prod(block)]
+    return [*rows, bound.code("kind", NORMS)], [0.0, bound.number("epsilon"), 0.0, 0.0]
+
+
+def encode_group_norm(bound: BoundStep) -> Fields:
+    """The record of a `group_norm` step."""
+    _expect_types(bound, {})
+    x, y, groups = bound.operand(0), bound.result, bound.integer("groups")
+    shape = bound.shape(x)
+    if len(shape) < 3 or bound.shape(y) != shape or groups < 1 or shape[1] % groups:
+        raise ValueError(f"it takes shape {list(shape)} to {list(bound.shape(y))} in {groups} groups")
+    for place in (1, 2):
+        _expect_shape(bound, place, shape[1:2])
+    strides = [bound.strides(name) for name in (x, y)]
+    places = [stride[axis] for stride in strides for axis in (0, 1, -1)]
+    sizes = [shape[0], groups, shape[1] // groups, math.prod(shape[2:])]
+    return [*sizes, *places], [0.0, bound.number("epsilon"), 0.0, 0.0]
+
+
+def encode_rotary(bound: BoundStep) -> Fields:
+    """The record of a `rotary` step."""
+    _expect_types(bound, {})
+    extents, width = bound.integers("extents", 4), bound.integer("width")
+    if math.prod(bound.shape(bound.result)) != math.prod(extents):
+        raise ValueError(f"its result has shape {list(bound.shape(bound.result))}, which its heads do not fill")
+    tables = [bound.shape(bound.operand(place)) for place in (1, 2)]
+    is_half = all(shape and shape[-1] == width // 2 != width for shape in tables)
+    angles = (*extents[:3], width // 2 if is_half else width)
+    strides = [number for shape in tables for number in broadcast_strides(shape, row_major_strides(shape, 1), angles)]
+    views = [*bound.integers("x_view", 5), *bound.integers("y_view", 5)]
+    return [*extents, width, bound.integer("interleaved"), int(is_half), *views, *strides], [0.0] * 4
+
+
+def encode_embedding(bound: BoundStep) -> Fields:
+    """The record of an `embedding` step."""
+    shape = bound.shape(bound.result)
+    *leading, columns = shape
+    tables = [_read_table(bound, number, tuple(leading), columns) for number in range(TABLES)]
+    _expect_types(bound, {2 * number + 1: "ids" for number in range(TABLES)})
+    axes = merge_axes((extent, *(table[2][axis] for table in tables)) for axis, extent in enumerate(leading))
+    if len(axes) > LEADING_AXES:
+        raise ValueError(f"its result has {len(axes)} leading axes, more than {LEADING_AXES}")
+    filled = [(1, *[0] * TABLES)] * (LEADING_AXES - len(axes)) + axes
+    ints = [axis[0] for axis in filled] + [columns, bound.code("norm", NORMS)]
+    for number, (count, id_size, _, step) in enumerate(tables):
+        ints += [count, id_size, *(axis[1 + number] for axis in filled), step]
+    for place in (6, 7):
+        _expect_shape(bound, place, (columns,))
+    return ints, [0.0, bound.number("epsilon"), 0.0, 0.0]
+
+
+def _read_table(bound: BoundStep, number: int, leading: Shape, columns: int) -> tuple[int, int, list[int], int]:
+    """Rows, bytes of an id, strides of the ids or the tensor along the leading axes, step from number to number."""
+    table, ids = bound.operand(2 * number), bound.operand(2 * number + 1)
+    if not table:
+        return 0, 0, [0] * len(leading), 0
+    shape = bound.shape(table)
+    if not ids:
+        strides = broadcast_strides(shape, row_major_strides(shape, 1), (*leading, columns))
+        return 0, 0, strides[:-1], strides[-1]
+    if len(shape) != 2 or shape[1] != columns:
+        raise ValueError(f"its table has shape {list(shape)}, not [..., {columns}]")
+    ids_shape = bound.shape(ids)
+    strides = broadcast_strides(ids_shape, row_major_strides(ids_shape, 1), leading)
+    return shape[0], IDS[bound.buffers[ids].dtype], strides, 1
+
+
+def _encode_term(bound: BoundStep, name: str, scores: Shape) -> list[int]:
+    """How many samples a term of the scores has, and its strides; it repeats from sample to sample."""
+    if not name:
+        return [1, 0, 0, 0, 0]
+    shape = bound.shape(name)
+    if len(shape) > 4:
+        raise ValueError(f"a term of its scores has shape {list(shape)}")
+    period, *rest = (1,) * (4 - len(shape)) + shape
+    if period < 1 or scores[0] % period:
+        raise ValueError(f"a term of its scores has {period} samples for {scores[0]}")
+    strides = broadcast_strides((period, *rest), row_major_strides((period, *rest), 1), (period, *scores[1:]))
+    return [period, *strides]
+
+
+def _expect_shape(bound: BoundStep, place: int, shape: Shape) -> None:
+    name = bound.operand(place)
+    if name and bound.shape(name) != shape:
+        raise ValueError(f"operand {place} has shape {list(bound.shape(name))}, not {list(shape)}")
+
+
+def _expect_types(bound: BoundStep, others: Mapping[int, str]) -> None:
+    """Everything is float32 but the operands in `others`: "bool", or "ids" for integers."""
+    for place, name in enumerate((*bound.step.inputs, *bound.step.outputs)):
+        if not name:
+            continue
+        dtype = bound.buffers[name].dtype
+        want = others.get(place, "float") if place < len(bound.step.inputs) else "float"
+        if dtype not in (IDS if want == "ids" else (want,)):
+            raise ValueError(f"it works on elements of type {dtype}")
+
+
+def _panel_up(count: int) -> int:
+    return -(-count // PANEL) * PANEL
+
+
+TRANSFORMING: Mapping[str, Callable[[BoundStep], Fields]] = {
+    "attention": encode_attention,
+    "norm": encode_norm,
+    "group_norm": encode_group_norm,
+    "rotary": encode_rotary,
+    "embedding": encode_embedding,
+}
+
+TRANSFORMING_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"attention": measure_attention}
