@@ -91,6 +91,7 @@ SHAPES = {
     "depthwise": make_conv((2, 37, 9, 8), 37, (3, 3), group=37, pads=(1, 1, 1, 1)),
     "depthwise strided": make_conv((1, 16, 9, 9), 16, (5, 5), group=16, strides=(2, 2), pads=(1, 2, 3, 2)),
     "depthwise dilated": make_conv((1, 48, 12), 48, (3,), group=48, pads=(4, 2), dilations=(3,)),
+    "depthwise volume of lines": make_conv((1, 21, 4, 5, 16), 21, (2, 3, 3), group=21, pads=(1, 1, 1, 0, 1, 1)),
     "depthwise volume": make_conv((1, 5, 4, 5, 6), 5, (2, 3, 3), group=5, pads=(1, 1, 1, 0, 1, 1)),
     "pitch": make_conv((1, 17, 7, 5), 19, (3, 3), pads=(1, 1, 1, 1), residual=True, pitches=(15, 13, 29)),
     "depthwise pitch": make_conv((1, 18, 6, 5), 18, (3, 3), group=18, residual=True, pitches=(14, 2, 30)),
@@ -122,8 +123,21 @@ def test_row_counts(native: Native, pixels: int) -> None:
     assert_agrees(native, make_conv((1, 19, pixels), 16, (1,)), 2)
 
 
+@pytest.mark.parametrize("columns", [6, 7, 8, 13, 15])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("taps", [2, 3, 5, 7])
+def test_depthwise_lines(native: Native, taps: int, stride: int, columns: int) -> None:
+    """Chunks with and without borders, the last one over the one before; two vectors of channels and a part."""
+    width = (columns - 1) * stride + 2
+    pads = (taps // 2, taps // 2, taps // 2, taps - 1 - taps // 2)
+    case = make_conv((2, 37, 6, width), 37, (taps, taps), group=37, strides=(2, stride), pads=pads, residual=True)
+    assert_agrees(native, case, 2)
+
+
 @pytest.mark.parametrize("isa", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
-@pytest.mark.parametrize("name", ["primes", "stem", "deep", "depthwise strided", "pitch", "volume"])
+@pytest.mark.parametrize(
+    "name", ["primes", "stem", "deep", "depthwise strided", "depthwise volume of lines", "pitch", "volume"]
+)
 def test_every_instruction_set(name: str, isa: str) -> None:
     best = load_library().isa
     if best < isa:

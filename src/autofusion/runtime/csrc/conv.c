@@ -70,7 +70,8 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
         .residual = epilogue->residual ? epilogue->residual + first_row * epilogue->residual_pitch : NULL,
         .epilogue = epilogue,
     };
-    int64_t panel_count = divide_up(conv->filters / conv->group, AF_PANEL), step = task->sums ? AF_PANEL_BLOCK : panel_count;
+    int64_t panel_count = divide_up(conv->filters / conv->group, AF_PANEL);
+    int64_t step = task->sums ? AF_PANEL_BLOCK : panel_count;
     if (!task->windows.copies) af_point_to_windows(&task->windows, first_row, row_count, 0);
     for (int64_t group = 0; group < conv->group; group++) {
         int64_t before = group * panel_count;

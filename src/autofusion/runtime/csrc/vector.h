@@ -33,6 +33,19 @@ AF_INLINE void store(float *to, vf x) { *(vf_memory *)to = x; }
 
 AF_INLINE vf splat(float x) { return x - (vf){0}; }
 
+/* x in a register: the compiler does not read it from memory again for each of its uses. */
+#if defined(__x86_64__)
+AF_INLINE vf keep(vf x) {
+    __asm__("" : "+v"(x));
+    return x;
+}
+#else
+AF_INLINE vf keep(vf x) {
+    __asm__("" : "+w"(x));
+    return x;
+}
+#endif
+
 /* load_some: the first `count` lanes, the others 0; store_some: those lanes alone.  No other memory is touched. */
 #if AF_WIDTH == 16
 AF_INLINE vf load_some(const float *from, int64_t count) {
