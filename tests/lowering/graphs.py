@@ -13,6 +13,7 @@ from autofusion.ops import evaluate, find_operator, infer, schema_of
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Step, evaluate_shape, evaluate_size
 from autofusion.plan.attributes import decode_attribute
+from autofusion.runtime.sizes import bind_step
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -122,7 +123,8 @@ class _Machine:
         if step.kernel == "extents":
             values = [evaluate_size(size, self.dims) for size in step.attributes["values"]]  # type: ignore[union-attr]
             return [np.array(values, DType(buffer.dtype).numpy).reshape(shape)]
-        return [DEFINITIONS[step.kernel](operands, step.attributes, shape)]
+        found = DEFINITIONS[step.kernel](operands, bind_step(step, self.dims).attributes, shape)
+        return found if isinstance(found, tuple) else [found]
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
         assert buffer.shape is not None

@@ -45,3 +45,13 @@ def test_depthwise(channels: int) -> None:
     for channel in range(channels):
         np.testing.assert_array_equal(weight[channel, 0], packed[channel // PANEL, :, channel % PANEL])
     assert np.count_nonzero(packed) == weight.size
+
+
+def test_every_part_of_a_product_begins_a_panel():
+    b = np.arange(60, dtype=np.float32).reshape(3, 20) + 1
+    packed = pack_matmul_weight(b, [17, 3]).reshape(3, 3, PANEL)
+    np.testing.assert_array_equal(packed[0], b[:, :16])
+    np.testing.assert_array_equal(packed[1, :, 0], b[:, 16])
+    np.testing.assert_array_equal(packed[2, :, :3], b[:, 17:])
+    assert not packed[1, :, 1:].any()
+    assert not packed[2, :, 3:].any()

@@ -2,7 +2,8 @@
 
 A fused node is decoded from its body.  The body's nodes are walked in order; a node that a
 kernel computes opens a call, and the call takes in the nodes after it for as long as each is the only
-reader of the result so far.  What no kernel computes becomes a host step.
+reader of the result so far.  What no kernel computes becomes a host step.  Calls of one fused node
+that one call can do are joined in the end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from autofusion.lowering.absorb import absorb_node
 from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.host import emit_host
+from autofusion.lowering.joins import join_calls
+from autofusion.lowering.norms import open_channel_norm, open_row_norm
 from autofusion.lowering.pointwise import (
     BINARY_OPERATORS,
     FUNCTIONS,
@@ -47,6 +50,10 @@ OPENERS: Mapping[str, Open] = {
     "ReduceMean": open_reduction,
     "ReduceMax": open_reduction,
     "BatchNormalization": open_normalization,
+    "LayerNormalization": open_row_norm,
+    "RMSNormalization": open_row_norm,
+    "GroupNormalization": open_channel_norm,
+    "InstanceNormalization": open_channel_norm,
     "PRelu": open_slopes,
     **dict.fromkeys(ACTIVATION_OPERATORS - {"PRelu"}, open_activation),
     **dict.fromkeys(BINARY_OPERATORS, open_binary),
@@ -81,7 +88,11 @@ def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
     if node.body is not None:
         nodes = fold_transposed(nodes, node.results, workspace)
         nodes = merge_prologues(nodes, node.results, workspace.scope, lambda part: _has_kernel(part, workspace))
-    for piece in _Body(nodes, node.results, workspace).pieces(owner):
+    pieces = _Body(nodes, node.results, workspace).pieces(owner)
+    if node.body is not None and all(piece.host is None for piece in pieces):
+        calls = [call for piece in pieces for call in piece.calls]
+        pieces = [_Piece(tuple(join_calls(calls, node.results, workspace)))]
+    for piece in pieces:
         if piece.host is not None:
             emit_host(owner, piece.host, workspace, piece.reason)
         for call in piece.calls:
@@ -182,9 +193,11 @@ def _emit_call(owner: Owner, call: Call, workspace: Workspace) -> None:
     settings = dict(call.settings)
     if call.epilogue is not None:
         settings |= call.epilogue.settings()
-    workspace.scope.define_value(call.result)
+    for value in call.results:
+        workspace.scope.define_value(value)
     operands = _folded_operands(call, workspace)
-    workspace.emit(owner, call.kernel, operands, (call.result.name,), settings, call.absorbed)
+    results = tuple(value.name for value in call.results)
+    workspace.emit(owner, call.kernel, operands, results, settings, call.absorbed)
 
 
 def _folded_operands(call: Call, workspace: Workspace) -> tuple[str, ...]:

@@ -92,6 +92,8 @@ class _Assigner:
             if not any(self._is_nhwc(name) for name in alike):
                 return _Wanted(plain, "plain")
             return _Wanted(tuple("nhwc" if name in alike else "plain" for name in step.inputs), "nhwc")
+        if step.kernel == "group_norm" and self._is_nhwc(step.inputs[0]):
+            return _Wanted(("nhwc", *plain[1:]), "nhwc")
         if layouts != ("nhwc",):
             return _Wanted(plain, "plain")
         residual = step.inputs[3:4]

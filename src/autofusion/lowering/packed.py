@@ -50,7 +50,10 @@ class _Packer:
             return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]))
         transposed = bool(step.attributes["trans_b"])
         matrix = array.T if transposed else array
-        packed = self._store(name, f"matmul{transposed}", matrix, pack_matmul_weight)
+        widths = _part_widths(step, matrix.shape[1])
+        packed = self._store(
+            name, f"matmul{transposed}{widths}", matrix, lambda weight: pack_matmul_weight(weight, widths)
+        )
         attributes = {**step.attributes, "trans_b": False, "packed": True}
         return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
 
@@ -64,3 +67,11 @@ class _Packer:
             self.buffers[packed] = replace(self.buffers[name], name=packed, shape=tuple(array.shape))
             self._packed[name, form] = packed
         return self._packed[name, form]
+
+
+def _part_widths(step: Step, columns: int) -> list[int]:
+    """Columns of the parts of a product, which have panels of their own; none where it is of one piece."""
+    if step.attributes.get("gated"):
+        return [columns // 2, columns // 2]
+    widths = step.attributes.get("widths")
+    return [int(str(width)) for width in widths] if isinstance(widths, list) else []

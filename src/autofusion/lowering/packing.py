@@ -7,6 +7,8 @@ group is padded with zeros.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 PANEL = 16
@@ -26,9 +28,15 @@ def pack_conv_weight(weight: np.ndarray, group: int) -> np.ndarray:
     return _pack_columns(taps_first.transpose(0, 2, 1))
 
 
-def pack_matmul_weight(b: np.ndarray) -> np.ndarray:
-    """Panels of the matrix b [K, N], flat and of type float32: layout [ceil(N / PANEL)][K][PANEL]."""
-    return _pack_columns(b[np.newaxis])
+def pack_matmul_weight(b: np.ndarray, widths: Sequence[int] = ()) -> np.ndarray:
+    """Panels of the matrix b [K, N], flat and of type float32: layout [ceil(N / PANEL)][K][PANEL].
+
+    With `widths`, whose sum is N, the columns of each part begin a panel of their own.
+    """
+    if not widths:
+        return _pack_columns(b[np.newaxis])
+    parts = np.split(b, np.cumsum(widths)[:-1], axis=1)
+    return np.concatenate([_pack_columns(part[np.newaxis]) for part in parts])
 
 
 def _pack_columns(matrices: np.ndarray) -> np.ndarray:

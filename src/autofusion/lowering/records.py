@@ -55,7 +55,7 @@ class Call:
 
     `kernel` is a name of the kernel table, or "alias": the result is `operands[0]` under another
     shape.  An `epilogue` of None means that the kernel takes no activation.  `absorbed` lists
-    the ONNX names of the nodes that it computes.
+    the ONNX names of the nodes that it computes, `further` the results after the first.
     """
 
     kernel: str
@@ -65,6 +65,12 @@ class Call:
     epilogue: Epilogue | None = None
     product: Product | None = None
     absorbed: tuple[str, ...] = ()
+    further: tuple[Value, ...] = ()
+
+    @property
+    def results(self) -> tuple[Value, ...]:
+        """All results, as the kernel table orders them."""
+        return (self.result, *self.further)
 
     def activated(self, epilogue: Epilogue, result: Value, absorbed: tuple[str, ...]) -> Call:
         """This call with an activation after everything else."""

@@ -54,6 +54,10 @@ class Workspace:
         self._taken.add(name)
         return name
 
+    def is_read(self, name: str) -> bool:
+        """True where a node of the graph reads the value, or the caller."""
+        return name in self._graph.outputs or bool(self._graph.consumers(name))
+
     def add_constant(self, stem: str, array: np.ndarray) -> str:
         """Define a constant and return its name."""
         name = self.fresh(stem)
