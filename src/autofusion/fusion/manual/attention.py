@@ -21,7 +21,10 @@ _ON_THE_WAY = frozenset({"RotaryHalves", "RotaryEmbedding", "RMSNormalization", 
 
 
 def find_attention(scope: Scope, part: str) -> Iterator[frozenset[str]]:
-    """The nodes of every attention in the graph: of its "core", its "projections" or "both"."""
+    """The nodes of every attention in the graph: of its "core", its "projections" or "both".
+
+    To the projections belongs what brings their results to the core: splitting heads, rotation, a scale.
+    """
     for node in scope.graph.topological():
         core = _find_core(scope, node)
         if core is None:
@@ -31,7 +34,7 @@ def find_attention(scope: Scope, part: str) -> Iterator[frozenset[str]]:
         if part == "core":
             yield nodes
         elif projections:
-            yield projections if part == "projections" else nodes | projections | way
+            yield projections | way if part == "projections" else nodes | projections | way
 
 
 def _find_core(scope: Scope, node: Node) -> tuple[frozenset[str], tuple[str, ...]] | None:
@@ -82,7 +85,7 @@ def _find_projections(scope: Scope, operands: tuple[str, ...]) -> tuple[frozense
     """The products with constant weights behind `operands`, their biases included, and the nodes on the way."""
     found: set[str] = set()
     passed: set[str] = set()
-    pending = [(value, ()) for value in operands if value]
+    pending: list[tuple[str, tuple[str, ...]]] = [(value, ()) for value in operands if value]
     for value, before in pending:
         for node, way in sources_past(scope, value):
             dense = _find_dense(scope, node)

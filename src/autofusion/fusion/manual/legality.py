@@ -36,10 +36,19 @@ def check_node(node: Node) -> Fault | None:
     return None
 
 
-def check_group(graph: Graph, members: Collection[str], may_escape: Callable[[str], bool]) -> Fault | None:
+@dataclass(frozen=True)
+class Outputs:
+    """Which results may be read inside and outside of a group: `allows` them, and `spell` is what to list for one."""
+
+    allows: Callable[[str], bool]
+    spell: Callable[[str], str]
+
+
+def check_group(graph: Graph, members: Collection[str], outputs: Outputs) -> Fault | None:
     """Why the nodes `members` of `graph` cannot become one node, None where they can.
 
-    A result that members and others read, or that is an output of the graph, must be one that `may_escape`.
+    A result that members and others read, or that members read and the graph gives out, must be one that
+    `outputs` allows.
     """
     for node in (graph.node(name) for name in sorted(members)):
         fault = check_node(node)
@@ -48,7 +57,7 @@ def check_group(graph: Graph, members: Collection[str], may_escape: Callable[[st
     way = find_way_back(graph, members)
     if way:
         return _explain_way(graph, members, way)
-    return next(_escapes(graph, members, may_escape), None)
+    return next(_escapes(graph, members, outputs), None)
 
 
 def find_way_back(graph: Graph, members: Collection[str]) -> tuple[str, ...]:
@@ -89,22 +98,23 @@ def _explain_way(graph: Graph, members: Collection[str], way: tuple[str, ...]) -
     return Fault("AF333", text, f"take {', '.join(names)} into the rule, or take {names_of(reader)[0]} out")
 
 
-def _escapes(graph: Graph, members: Collection[str], may_escape: Callable[[str], bool]) -> Iterator[Fault]:
+def _escapes(graph: Graph, members: Collection[str], outputs: Outputs) -> Iterator[Fault]:
     for node in (node for node in graph.topological() if node.name in members):
         for value in node.results:
             uses = graph.consumers(value)
             inside = next((use.node for use in uses if use.node.name in members), None)
             outside = next((use for use in uses if use.node.name not in members), None)
-            if inside is None or may_escape(value):
+            if inside is None or outputs.allows(value):
                 continue
             within = f"{value!r}, which {names_of(inside)[0]} inside of it reads, "
             if value in graph.outputs:
-                yield Fault("AF334", f"lets {within}be an output of the graph", f"list {value!r} under its outputs")
+                listed = f"list {outputs.spell(value)!r} under its outputs"
+                yield Fault("AF334", f"lets {within}be an output of the graph", listed)
             elif outside is not None:
                 reader = names_of(outside.node)[0]
                 how = "a nested graph of " if outside.index == CAPTURED else ""
-                help_ = f"take {reader} into the rule, or list {value!r} under its outputs"
-                yield Fault("AF334", f"lets {within}go to {how}{reader} outside", help_)
+                listed = f"take {reader} into the rule, or list {outputs.spell(value)!r} under its outputs"
+                yield Fault("AF334", f"lets {within}go to {how}{reader} outside", listed)
 
 
 def _producer(graph: Graph, value: str) -> str:

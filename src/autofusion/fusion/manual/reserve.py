@@ -9,12 +9,12 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.fusion.controls import Switches
 from autofusion.fusion.manual.group import make_group
-from autofusion.fusion.manual.legality import Fault, check_group, check_node
+from autofusion.fusion.manual.legality import Fault, Outputs, check_group, check_node
 from autofusion.fusion.manual.resolve import guess_kind
-from autofusion.fusion.manual.rules import EVERY_RESULT, Rule
+from autofusion.fusion.manual.rules import Rule
 from autofusion.fusion.manual.sequences import SequenceFinder, Shortfall
 from autofusion.fusion.manual.survey import Picture
-from autofusion.fusion.node_names import fits, fits_any, names_of
+from autofusion.fusion.node_names import fits_any, names_of
 from autofusion.fusion.scope import Scope
 from autofusion.ir import MANUAL, Attribute, Graph, Node
 from autofusion.ir.scope import Names, tree_names
@@ -45,7 +45,7 @@ def reserve_groups(graph: Graph, switches: Switches, survey: Survey) -> list[Gro
     for rule in (rule for rule in rules if rule.kind == "nodes"):
         reservation.take_nodes(rule)
     sequences = [rule for rule in rules if rule.kind == "ops"]
-    pictures = survey() if sequences else {}
+    pictures = survey() if sequences else dict[str, Picture]()
     for rule in sequences:
         reservation.take_sequences(rule, pictures)
     return reservation.groups
@@ -79,7 +79,7 @@ class _Reservation:
             help_ = "write a rule for each graph"
             raise _refuse(rule, Fault("AF335", f"has nodes of two graphs, {names}: one is in control flow", help_))
         members = frozenset(node.name for _, node in found)
-        fault = check_group(scope.graph, members, lambda value: _may_escape(rule, scope.graph, value))
+        fault = check_group(scope.graph, members, _outputs(rule, scope.graph))
         if fault is not None:
             raise _refuse(rule, fault)
         self._take(scope, rule, members)
@@ -143,12 +143,12 @@ def _is_meant(rule: Rule, node: Node) -> bool:
     return fits_any(names, rule.items)
 
 
-def _may_escape(rule: Rule, graph: Graph, value: str) -> bool:
-    if EVERY_RESULT in rule.outputs:
-        return True
-    producer = graph.producer(value)
-    names = (value, *names_of(producer)) if producer is not None else (value,)
-    return any(fits(name, glob) for name in names for glob in rule.outputs)
+def _outputs(rule: Rule, graph: Graph) -> Outputs:
+    def allows(value: str) -> bool:
+        producer = graph.producer(value)
+        return fits_any((value, *names_of(producer)) if producer is not None else (value,), rule.outputs)
+
+    return Outputs(allows, lambda value: value)
 
 
 def _refuse(rule: Rule, fault: Fault) -> UsageError:

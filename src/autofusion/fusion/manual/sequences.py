@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from autofusion.fusion.manual.blocks import find_blocks
-from autofusion.fusion.manual.legality import Fault, check_group, find_way_back
+from autofusion.fusion.manual.legality import Fault, Outputs, check_group, find_way_back
 from autofusion.fusion.manual.rules import EVERY_RESULT, Rule
 from autofusion.fusion.manual.survey import Picture
 from autofusion.fusion.manual.view import is_between, readers_past
+from autofusion.fusion.manual.words import WORDS
 from autofusion.fusion.node_names import fits_any, names_of
 from autofusion.fusion.scope import Scope
 from autofusion.ir import Node
@@ -74,16 +75,17 @@ class SequenceFinder:
             fault = self._check(blocks, closed)
             if fault is None:
                 yield closed
-            else:
-                self._note(len(blocks), f"the group at {self._spell(blocks[0])} {fault.text}", fault.help)
+            elif len(blocks) > self.shortfall.found:
+                text = f"the group at {self._spell(blocks[0])} {fault.text}"
+                self.shortfall = Shortfall(len(blocks), text, fault.help)
             return
         ways = self._find_ways(blocks[-1])
         following = self._following(len(blocks), ways, members)
         for block in following:
             between = frozenset(name for reader in block & ways.keys() for name in ways[reader])
             yield from self._extend((*blocks, block), members | block | between)
-        if not following:
-            self._note(len(blocks), self._explain_end(blocks, ways))
+        if not following and len(blocks) > self.shortfall.found:
+            self.shortfall = self._explain_end(blocks, ways)
 
     def _find_ways(self, block: Block) -> dict[str, frozenset[str]]:
         """The nodes outside of `block` that read its results, with what is passed on the way to them."""
@@ -116,28 +118,29 @@ class SequenceFinder:
             fault = self._bar(graph.node(name))
             if fault is not None:
                 return fault
-        return check_group(graph, members, lambda value: self._may_escape(value, blocks))
+        words = {name: word for word, block in zip(self._rule.items, blocks, strict=True) for name in block}
 
-    def _may_escape(self, value: str, blocks: tuple[Block, ...]) -> bool:
-        if EVERY_RESULT in self._rule.outputs:
-            return True
-        producer = self._scope.graph.producer(value)
-        allowed = (block for word, block in zip(self._rule.items, blocks, strict=True) if word in self._rule.outputs)
-        return producer is not None and any(producer.name in block for block in allowed)
+        def spell(value: str) -> str:
+            producer = graph.producer(value)
+            return words.get(producer.name, EVERY_RESULT) if producer is not None else EVERY_RESULT
 
-    def _note(self, found: int, text: str, help_: str = "") -> None:
-        if found > self.shortfall.found:
-            self.shortfall = Shortfall(found, text, help_)
+        listed = self._rule.outputs
+        return check_group(
+            graph, members, Outputs(lambda value: EVERY_RESULT in listed or spell(value) in listed, spell)
+        )
 
-    def _explain_end(self, blocks: tuple[Block, ...], ways: Mapping[str, frozenset[str]]) -> str:
+    def _explain_end(self, blocks: tuple[Block, ...], ways: Mapping[str, frozenset[str]]) -> Shortfall:
         items = self._rule.items
         before, wanted = items[len(blocks) - 1], items[len(blocks)]
         where = f"{before} at {self._spell(blocks[-1])}"
-        nearest = [name for name in ways if not ways[name]]
+        passed = {name for way in ways.values() for name in way}
+        nearest = [name for name in ways if name not in passed]
         if not nearest:
-            return f"nothing reads the result of {where}, {wanted} was expected"
+            return Shortfall(len(blocks), f"nothing reads the result of {where}, {wanted} was expected")
         standing = ", ".join(self._describe(name) for name in nearest)
-        return f"after {where} stands {standing}, {wanted} was expected"
+        fitting = [word for word in sorted(WORDS) if any(set(nearest) & block for block in self._find_blocks(word))]
+        advice = f"blocks there: {', '.join(fitting)}" if fitting else ""
+        return Shortfall(len(blocks), f"after {where} stands {standing}, {wanted} was expected", advice)
 
     def _describe(self, name: str) -> str:
         node = self._scope.graph.node(name)

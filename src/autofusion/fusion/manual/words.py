@@ -101,7 +101,7 @@ ATTENTION_WORDS: Mapping[str, str] = {
     "multi_head_attention": "both",
     "mha": "both",
 }
-"""Words for parts of attention: the core, the projections that feed it, or both."""
+"""Words for parts of attention: the core, the projections with their way to it, or both."""
 
 WORDS = frozenset({*CHAINS, *ATTENTION_WORDS})
 """All words of the table."""
