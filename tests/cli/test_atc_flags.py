@@ -79,7 +79,8 @@ def test_help_names_every_option(check_golden: CheckGolden) -> None:
 
 
 def test_reads_a_conversion() -> None:
-    settings = convert(input_shape="x:1,-1,n;y:", log="debug", oo_level="O1", optimization_switch="A:off;B:on")
+    given = {"input_shape": "x:1,-1,n;y:", "oo_level": "O1", "optimization_switch": "A:off;B:on", "pattern_dir": "a,b"}
+    settings = convert(log="debug", **given)
     assert settings.model == Path("net.onnx")
     assert settings.choices == Choices(
         shapes={"x": (1, -1, "n"), "y": ()},
@@ -92,6 +93,8 @@ def test_reads_a_conversion() -> None:
         no_fusion_ops=(),
         skip_file=None,
         scope=(),
+        rule_file=None,
+        pattern_directories=(Path("a"), Path("b")),
         outputs=(),
         output_types={},
     )
@@ -125,11 +128,14 @@ def test_reads_a_range_as_an_open_extent() -> None:
 @pytest.mark.parametrize(
     ("flags", "export"),
     [
-        ({"om": "net.om"}, Export(Path("net.om"), Path("net.json"), False, False, {})),
-        ({"om": "net.onnx"}, Export(Path("net.onnx"), Path("net.json"), True, False, {})),
+        ({"om": "net.om"}, Export(Path("net.om"), Path("net.json"), False, False, {}, ())),
+        (
+            {"om": "net.onnx", "pattern_dir": "mine"},
+            Export(Path("net.onnx"), Path("net.json"), True, False, {}, (Path("mine"),)),
+        ),
         (
             {"om": "net.pb", "framework": "5", "dump_mode": "1", "input_shape": "x:1"},
-            Export(Path("net.pb"), Path("net.json"), True, True, {"x": (1,)}),
+            Export(Path("net.pb"), Path("net.json"), True, True, {"x": (1,)}, ()),
         ),
     ],
 )

@@ -298,8 +298,8 @@ BY_ATC = "atc --model=block.onnx --framework=5 --soc_version=cpu"
             "autofusion compile block.onnx --dim batch=2 --auto-fusion off",
         ),
         (
-            ["--backend", "reference", "--level=3", "--patterns", "mine"],
-            "autofusion compile block.onnx --backend reference --patterns mine --fusion_level=3",
+            ["--backend", "reference", "--level=3", "--pattern_dir", "mine"],
+            "autofusion compile block.onnx --backend reference --fusion_level=3 --pattern_dir=mine",
         ),
     ],
 )

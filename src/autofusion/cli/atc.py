@@ -84,7 +84,13 @@ def _export(settings: Export) -> None:
     from autofusion.services.model_json import write_artifact_json, write_model_json
 
     if settings.is_model:
-        operators = write_model_json(settings.source, settings.json, settings.shapes, infer=settings.infer)
+        operators = write_model_json(
+            settings.source,
+            settings.json,
+            settings.shapes,
+            infer=settings.infer,
+            pattern_directories=settings.pattern_directories,
+        )
     else:
         operators = write_artifact_json(settings.source, settings.json)
     show_data(f"...\n{settings.json}: operators {operators}\n")

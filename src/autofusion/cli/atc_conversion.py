@@ -39,6 +39,7 @@ def make_options(choices: Choices) -> CompileOptions:
     return CompileOptions(
         controls=controls,
         shapes=choices.shapes,
+        pattern_directories=choices.pattern_directories,
         outputs=choices.outputs,
         output_types={name or EVERY_OUTPUT: DType(text) for name, text in choices.output_types.items()},
     )

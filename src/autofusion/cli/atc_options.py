@@ -272,6 +272,7 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _yes("skip_node_names_cfg", "FILE", "Nodes that stay out, below [ByNodeName], [ByNodeType].", modes=(0, 3)),
             _yes("fusion_scope", '"GLOB,GLOB"', "The only nodes that may fuse, by ONNX name.", modes=(0, 3)),
             _yes("fusion_rules", "FILE", "Manual rules, as TOML or JSON: what becomes one node.", modes=(0, 3)),
+            _yes("pattern_dir", '"FOLDER,FOLDER"', "More patterns, and declared operators.", modes=(0, 1, 3)),
         ),
         "Operator Tuning": (
             _no(

@@ -46,6 +46,7 @@ class Choices:
     skip_file: Path | None
     scope: tuple[str, ...]
     rule_file: Path | None
+    pattern_directories: tuple[Path, ...]
     outputs: tuple[str, ...]
     output_types: Mapping[str, str]
 
@@ -70,6 +71,7 @@ class Export:
     is_model: bool
     infer: bool
     shapes: Mapping[str, tuple[Size, ...]]
+    pattern_directories: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def _read_export(flags: Mapping[str, str]) -> Export:
     is_model = "framework" in flags or source.suffix.lower() == ".onnx"
     if is_model:
         check_framework(flags.get("framework"), source)
-    return Export(source, target, is_model, flags.get("dump_mode") == "1", _read_shapes(flags))
+    return Export(source, target, is_model, flags.get("dump_mode") == "1", _read_shapes(flags), _read_folders(flags))
 
 
 def _read_check(flags: Mapping[str, str]) -> Check:
@@ -185,6 +187,7 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         skip_file=Path(flags["skip_node_names_cfg"]) if "skip_node_names_cfg" in flags else None,
         scope=split_names((flags.get("fusion_scope", ""),)),
         rule_file=Path(flags["fusion_rules"]) if "fusion_rules" in flags else None,
+        pattern_directories=_read_folders(flags),
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
     )
@@ -192,6 +195,10 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
 
 def _read_shapes(flags: Mapping[str, str]) -> Mapping[str, tuple[Size, ...]]:
     return parse_shapes(flags["input_shape"]) if flags.get("input_shape") else {}
+
+
+def _read_folders(flags: Mapping[str, str]) -> tuple[Path, ...]:
+    return tuple(map(Path, split_names((flags.get("pattern_dir", ""),))))
 
 
 def _mode(flags: Mapping[str, str]) -> int:

@@ -54,7 +54,7 @@ def _command_line(manifest: Manifest) -> str:
     What `atc` has no options for stands in the options of `autofusion compile`.
     """
     options = CompileOptions.from_settings(manifest.options)
-    own = [*_own_options(options), *(f"--patterns {shlex.quote(name)}" for name in _pattern_folders(manifest))]
+    own = [*_own_options(options)]
     if own:
         words = ["autofusion compile", manifest.source_name, *own]
     else:
@@ -69,6 +69,10 @@ def _command_line(manifest: Manifest) -> str:
         types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
         words.append(f'--output_type="{types}"')
     words += _control_options(options.controls)
+    folders = _pattern_folders(manifest)
+    if folders:
+        # `autofusion` takes one folder an option, `atc` all in one.
+        words += [f"--pattern_dir={shlex.quote(','.join(folders))}"] if not own else _repeat("--pattern_dir", folders)
     if not options.controls.auto_fusion:
         words.append("--auto-fusion off" if own else "--oo_level=O1")
     return " ".join(words)
@@ -106,6 +110,10 @@ def _control_options(controls: Controls) -> Iterator[str]:
         yield f"--skip_node_names_cfg={shlex.quote(by)}"
     for by in dict.fromkeys(rule.by for rule in controls.rules):
         yield f"--fusion_rules={shlex.quote(by)}"
+
+
+def _repeat(option: str, values: list[str]) -> list[str]:
+    return [f"{option}={shlex.quote(value)}" for value in values]
 
 
 def _pattern_folders(manifest: Manifest) -> list[str]:

@@ -6,7 +6,7 @@ Floats are texts, enumerations are names, bytes are escaped as in C, fields that
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -15,19 +15,26 @@ from autofusion.artifact import read_artifact
 from autofusion.artifact.publish import publish_files
 from autofusion.frontend import read_model, write_graph
 from autofusion.frontend.model_def import Json, describe_model
+from autofusion.patternlang import load_operators
 from autofusion.plan import Size
 from autofusion.version import VERSION
 
 
 def write_model_json(
-    source: Path, target: Path, shapes: Mapping[str, tuple[Size, ...]] | None = None, *, infer: bool = False
+    source: Path,
+    target: Path,
+    shapes: Mapping[str, tuple[Size, ...]] | None = None,
+    *,
+    infer: bool = False,
+    pattern_directories: Sequence[Path] = (),
 ) -> int:
     """Write the ONNX model `source` as JSON to `target`; returns the number of operators in it.
 
     The graph is as read: in canonical form, local functions expanded.  Shapes of inner values stand in it only
-    if `infer`.  `shapes` fixes the extents of inputs.  Raises what reading raises, and ArtifactError AF515 or AF516.
+    if `infer`.  `shapes` fixes the extents of inputs; `pattern_directories` declare operators.  Raises what reading
+    raises, and ArtifactError AF515 or AF516.
     """
-    model = read_model(source, shapes=shapes or {})
+    model = read_model(source, shapes=shapes or {}, operators=load_operators(pattern_directories))
     data = write_graph(model.graph, weights=False, producer_version=VERSION)
     attributes = {"producer": model.producer} if model.producer else {}
     return _save(target, describe_model(data, attributes, shapes=infer))

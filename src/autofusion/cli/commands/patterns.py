@@ -18,7 +18,7 @@ from autofusion.diagnostics.text import render_text
 
 @click.group(name="patterns")
 def command() -> None:
-    """List fusion patterns, show one, or lint pattern files."""
+    """List fusion patterns, or lint their files."""
 
 
 @command.command(cls=Command, name="list")
