@@ -68,8 +68,10 @@ def assert_as_defined(
     ]
     defined = DEFINITIONS[kernel](wide, attributes, shapes[0])
     expected = defined if isinstance(defined, tuple) else (defined,)
-    for want, got in zip(expected, run_step(native, kernel, operands, attributes, shapes, threads), strict=False):
-        want = want.reshape(got.shape)
+    for defined_result, got in zip(
+        expected, run_step(native, kernel, operands, attributes, shapes, threads), strict=False
+    ):
+        want = defined_result.reshape(got.shape)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
         finite = np.isfinite(want)
         np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])

@@ -48,7 +48,12 @@ class Heads:
             "k_view": side_by_side(self.key_heads, self.keys, self.size),
             "v_view": side_by_side(self.key_heads, self.keys, self.value_size),
             "y_view": side_by_side(self.heads, self.queries, self.value_size),
-            **{"scale": 0.3, "keep_mode": "", "keep_drops": False, "fill": 0.0, "causal": False, "guard": False},
+            "scale": 0.3,
+            "keep_mode": "",
+            "keep_drops": False,
+            "fill": 0.0,
+            "causal": False,
+            "guard": False,
         }
 
     def draw(self, *shape: int) -> np.ndarray:

@@ -59,7 +59,9 @@ def test_group_norm(native: Native, groups: int, layout: str) -> None:
 def test_rotary(native: Native, width: int, interleaved: bool, share: int) -> None:
     batch, heads, rows, size = extents = [2, 3, 5, 36]
     attributes = {
-        **{"extents": extents, "width": width, "interleaved": interleaved},
+        "extents": extents,
+        "width": width,
+        "interleaved": interleaved,
         "x_view": [0, rows * heads * size, size, heads * size, 1],
         "y_view": [0, heads * rows * size, rows * size, size, 1],
     }
