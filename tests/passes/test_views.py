@@ -9,7 +9,8 @@ import pytest
 
 from autofusion.ir import symbol
 from autofusion.passes import run_passes
-from autofusion.passes.views import merge_views, spell_target
+from autofusion.passes.spelling import spell_target, spell_view
+from autofusion.passes.views import merge_views
 from frontend.models import random
 from passes.passing import apply, ops
 
@@ -34,7 +35,7 @@ N, S = symbol("n"), symbol("s")
         ("4, n, 6", "a = Reshape(x, c0x0x2x3) b = Flatten<axis = 2>(a) y = Neg(b)", "Reshape Neg"),
         ("n, s, 6", "a = Unsqueeze(x, zero) b = Squeeze(a, zero) y = Neg(b)", "Neg"),
         ("n, s, 6", "a = Reshape(x, c0x0x2x3) b = Unsqueeze(a, last) y = Neg(b)", "Reshape Neg"),
-        ("n, s, 6", "a = Unsqueeze(x, zero) b = Unsqueeze(a, zero) y = Neg(b)", "Unsqueeze Unsqueeze Neg"),
+        ("n, s, 6", "a = Unsqueeze(x, zero) b = Unsqueeze(a, zero) y = Neg(b)", "Unsqueeze Neg"),
     ],
 )
 def test_chains(tmp_path: Path, shape: str, body: str, left: str) -> None:
@@ -113,3 +114,14 @@ def test_targets_computed_from_shapes_become_constants(tmp_path: Path) -> None:
 )
 def test_targets(shape: tuple[object, ...], given: tuple[object, ...], target: list[int] | None) -> None:
     assert spell_target(shape, given) == target
+
+
+def test_axes_say_what_no_target_says() -> None:
+    view = spell_view((N, 1, 1, S), (N, S))
+    assert view is not None
+    assert (view.op, view.numbers) == ("Unsqueeze", (1, 2))
+    view = spell_view((N, S), (1, N, S, 1))
+    assert view is not None
+    assert (view.op, view.numbers) == ("Squeeze", (0, 3))
+    assert spell_view((N, S), (N * S, 1)) is None
+    assert spell_view((N, S), (S, N)) is None

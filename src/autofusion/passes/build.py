@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from autofusion.ir import Attribute, Node, Shape
+from autofusion.ir import Attribute, Node
 from autofusion.ir.scope import GraphScope
 from autofusion.ops import find_operator
 from autofusion.passes.shapes import refine_results
+from autofusion.passes.spelling import View
 
 
 def add_node(
@@ -35,9 +36,7 @@ def add_node(
     return node
 
 
-def add_reshape(
-    scope: GraphScope, name: str, source: str, target: Sequence[int], result: str, shape: Shape, origin: tuple[str, ...]
-) -> Node:
-    """Add the Reshape of `source` to `target`, as `views.spell_target` spells `shape`."""
-    extents = scope.define_constant(f"{name}_shape", np.array(target, np.int64))
-    return add_node(scope, name, "Reshape", (source, extents), (result,), {"allowzero": int(0 in shape)}, origin)
+def add_view(scope: GraphScope, name: str, source: str, view: View, result: str, origin: tuple[str, ...]) -> Node:
+    """Add the operator that gives `source` another shape, as `views.spell_view` spells it."""
+    operand = scope.define_constant(f"{name}_{view.place}", np.array(view.numbers, np.int64))
+    return add_node(scope, name, view.op, (source, operand), (result,), view.attributes, origin)

@@ -12,9 +12,11 @@ from autofusion.passes.branches import inline_branches
 from autofusion.passes.casts import remove_casts
 from autofusion.passes.dead import remove_dead
 from autofusion.passes.einsums import rewrite_einsums
+from autofusion.passes.extents import share_extents
 from autofusion.passes.fold import FOLD_BUDGET, Allowance, fold_constants
 from autofusion.passes.identity import remove_identities
 from autofusion.passes.idle import remove_idle
+from autofusion.passes.indices import settle_indices
 from autofusion.passes.joins import merge_joins
 from autofusion.passes.limits import merge_limits
 from autofusion.passes.neutral import remove_neutral
@@ -55,6 +57,7 @@ def run_passes(
         "remove_casts": remove_casts,
         "remove_neutral": remove_neutral,
         "remove_idle": remove_idle,
+        "settle_indices": settle_indices,
         "merge_views": merge_views,
         "split_parts": split_parts,
         "free_rows": free_rows,
@@ -65,6 +68,7 @@ def run_passes(
         "merge_joins": merge_joins,
         "merge_limits": merge_limits,
         "remove_dead": remove_dead,
+        "share_extents": share_extents,
         "merge_twins": merge_twins,
         "infer_shapes": infer_shapes,
     }

@@ -13,9 +13,9 @@ from autofusion.ir import Dim, DType, Graph, Node, Shape
 from autofusion.ir.dims import product
 from autofusion.ir.scope import GraphScope
 from autofusion.ops.einsum import read_equation
-from autofusion.passes.build import add_node, add_reshape
+from autofusion.passes.build import add_node, add_view
+from autofusion.passes.spelling import spell_view
 from autofusion.passes.sweep import sweep
-from autofusion.passes.views import spell_target
 
 _FLOATS = frozenset({DType.FLOAT16, DType.BFLOAT16, DType.FLOAT, DType.DOUBLE})
 _REST = "..."
@@ -131,10 +131,10 @@ def _find_products(node: Node, terms: Sequence[tuple[str, ...]], target: tuple[s
 def _can_spell(form: _Product, extents: Mapping[str, Dim]) -> bool:
     """True where a Reshape can say every merged shape, and the shape of the result."""
     for side, shape in zip((form.left, form.right), _matrices(form, extents), strict=True):
-        if spell_target(shape, tuple(extents[letter] for letter in side.order)) is None:
+        if spell_view(shape, tuple(extents[letter] for letter in side.order)) is None:
             return False
     result = tuple(extents[letter] for letter in form.order)
-    return spell_target(result, _merged_result(form, extents)) is not None
+    return spell_view(result, _merged_result(form, extents)) is not None
 
 
 def _matrix(side: _Side, extents: Mapping[str, Dim], *, merges_rows: bool) -> Shape:
@@ -168,7 +168,7 @@ def _write_product(node: Node, form: _Product, extents: Mapping[str, Dim], scope
     sides = zip((form.left, form.right), _matrices(form, extents), strict=True)
     operands = [_write_side(node, side, shape, extents, scope) for side, shape in sides]
     shape, merged = tuple(extents[letter] for letter in form.order), _merged_result(form, extents)
-    target = spell_target(shape, merged)
+    target = spell_view(shape, merged)
     assert target is not None
     steps = [kind for kind, needed in (("view", shape != merged), ("turn", form.order != form.target)) if needed]
     names = [*(scope.fresh(f"{node.outputs[0]}_{step}") for step in ("product", *steps[:-1])), node.outputs[0]]
@@ -177,7 +177,7 @@ def _write_product(node: Node, form: _Product, extents: Mapping[str, Dim], scope
     for step, source, result in zip(steps, names, names[1:], strict=False):
         name = scope.fresh(f"{node.name}_{step}")
         if step == "view":
-            add_reshape(scope, name, source, target, result, shape, node.origin)
+            add_view(scope, name, source, target, result, node.origin)
         else:
             perm = {"perm": tuple(form.order.index(letter) for letter in form.target)}
             add_node(scope, name, "Transpose", (source,), (result,), perm, node.origin)
@@ -191,9 +191,9 @@ def _write_side(node: Node, side: _Side, shape: Shape, extents: Mapping[str, Dim
         add_node(scope, scope.fresh(f"{node.name}_turn"), "Transpose", (value,), (result,), {"perm": perm}, node.origin)
         value = result
     given = tuple(extents[letter] for letter in side.order)
-    target = spell_target(shape, given)
+    target = spell_view(shape, given)
     if given == shape or target is None:
         return value
     result = scope.fresh(f"{side.value}_matrix")
-    add_reshape(scope, scope.fresh(f"{node.name}_matrix"), value, target, result, shape, node.origin)
+    add_view(scope, scope.fresh(f"{node.name}_matrix"), value, target, result, node.origin)
     return result

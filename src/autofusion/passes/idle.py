@@ -7,17 +7,23 @@ from collections.abc import Callable, Mapping
 from autofusion.ir import Graph, Node
 from autofusion.ir.scope import GraphScope
 from autofusion.ops.operands import integer, integers, numbers_of, text
+from autofusion.passes.narrow import may_narrow
 from autofusion.passes.redirect import hand_on
+from autofusion.passes.shapes import infer_shapes
 from autofusion.passes.sweep import sweep
 
 
 def remove_idle(graph: Graph) -> int:
     """Take out what changes neither an extent nor an element; returns how many nodes.
 
-    Expand and Tile to the shape that is there, Pad by nothing, windows of one cell, global pooling of one cell,
-    reductions over no axis that say so, Clip without limits.  Results of pooling that are indices keep their node.
+    Expand and Tile to the shape that is there, Expand to one that readers would give it, Pad by nothing, windows of one
+    cell, global pooling of one cell, reductions over no axis that say so, Clip without limits.  Results of pooling that
+    are indices keep their node.
     """
-    return sweep(graph, _remove)
+    changes = sweep(graph, _remove)
+    if changes:
+        infer_shapes(graph)
+    return changes
 
 
 def _remove(node: Node, scope: GraphScope) -> int:
@@ -30,6 +36,11 @@ def _remove(node: Node, scope: GraphScope) -> int:
 def _keeps_shape(node: Node, scope: GraphScope) -> bool:
     shape = scope.value(node.inputs[0]).shape
     return shape is not None and shape == scope.value(node.outputs[0]).shape
+
+
+def _widens_in_vain(node: Node, scope: GraphScope) -> bool:
+    shape = scope.value(node.inputs[0]).shape
+    return shape is not None and (_keeps_shape(node, scope) or may_narrow(node.outputs[0], shape, scope))
 
 
 def _adds_nothing(node: Node, scope: GraphScope) -> bool:
@@ -59,7 +70,7 @@ def _has_no_limit(node: Node, scope: GraphScope) -> bool:
 
 
 _RULES: Mapping[str, Callable[[Node, GraphScope], bool]] = {
-    "Expand": _keeps_shape,
+    "Expand": _widens_in_vain,
     "Tile": _keeps_shape,
     "Pad": _adds_nothing,
     "MaxPool": _takes_single_cells,

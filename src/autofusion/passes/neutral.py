@@ -8,7 +8,9 @@ import numpy as np
 
 from autofusion.ir import Graph, Node
 from autofusion.ir.scope import GraphScope
+from autofusion.passes.narrow import may_narrow
 from autofusion.passes.redirect import hand_on
+from autofusion.passes.shapes import infer_shapes
 from autofusion.passes.sweep import sweep
 
 _NEUTRAL: Mapping[str, tuple[int, tuple[int, ...]]] = {
@@ -31,16 +33,22 @@ _BLIND_TO_ZERO_SIGN = frozenset(
 def remove_neutral(graph: Graph) -> int:
     """Take out arithmetic with a neutral constant that does not widen its other operand; returns how many nodes.
 
+    Where it does, readers must do so as well.
     Adding +0 turns -0 into +0: that stays where the float operand may be -0 and a reader could tell.
     """
-    return sweep(graph, _remove)
+    changes = sweep(graph, _remove)
+    if changes:
+        infer_shapes(graph)
+    return changes
 
 
 def _remove(node: Node, scope: GraphScope) -> int:
     element, places = _NEUTRAL.get(node.op, (0, ()))
     for place in places:
         source, array = node.inputs[1 - place], scope.constant(node.inputs[place])
-        if array is None or not _is_all(array, element) or not _keeps_shape(source, array, scope):
+        if array is None or not _is_all(array, element):
+            continue
+        if not _keeps_shape(source, array, scope) and not _is_widened_anyway(node, source, scope):
             continue
         if not _keeps_zeros(node, source, array, scope):
             continue
@@ -64,6 +72,12 @@ def _keeps_shape(source: str, array: np.ndarray, scope: GraphScope) -> bool:
         return False
     aligned: Sequence[object] = shape[len(shape) - array.ndim :]
     return all(own in (1, extent) for own, extent in zip(array.shape, aligned, strict=True))
+
+
+def _is_widened_anyway(node: Node, source: str, scope: GraphScope) -> bool:
+    """True where `source` broadcasts to the result, and readers of that would do the same."""
+    shape = scope.value(source).shape
+    return shape is not None and may_narrow(node.outputs[0], shape, scope)
 
 
 def _keeps_zeros(node: Node, source: str, zeros: np.ndarray, scope: GraphScope) -> bool:

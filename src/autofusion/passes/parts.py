@@ -14,11 +14,11 @@ from autofusion.ir import Graph, Node, Shape
 from autofusion.ir.dims import floor_divide, product
 from autofusion.ir.scope import GraphScope
 from autofusion.ops.operands import int64_constant, integer, integers, numbers_of
-from autofusion.passes.build import add_node, add_reshape
+from autofusion.passes.build import add_node, add_view
 from autofusion.passes.redirect import is_inner
 from autofusion.passes.slices import read_cuts
+from autofusion.passes.spelling import VIEWS, View, spell_view
 from autofusion.passes.sweep import sweep
-from autofusion.passes.views import VIEWS, spell_target
 
 
 @dataclass(frozen=True)
@@ -150,14 +150,14 @@ def _part_shape(packed: _Packed, pick: _Pick, scope: GraphScope) -> Shape:
     return tuple(extents)
 
 
-def _spell_part(packed: _Packed, pick: _Pick, scope: GraphScope) -> Sequence[int] | None:
+def _spell_part(packed: _Packed, pick: _Pick, scope: GraphScope) -> View | None:
     source, shape = scope.value(packed.view.inputs[0]).shape, _part_shape(packed, pick, scope)
     assert source is not None
     own = scope.value(packed.view.outputs[0]).shape
     assert own is not None
     part = list(source)
     part[packed.source_axis] = floor_divide(part[packed.source_axis], own[packed.view_axis])
-    return spell_target(shape, tuple(part)) if product(tuple(part)) == product(shape) else None
+    return spell_view(shape, tuple(part)) if product(tuple(part)) == product(shape) else None
 
 
 def _add_split(packed: _Packed, scope: GraphScope) -> list[str]:
@@ -176,14 +176,14 @@ def _add_split(packed: _Packed, scope: GraphScope) -> list[str]:
 
 
 def _add_part(packed: _Packed, pick: _Pick, part: str, scope: GraphScope) -> None:
-    shape, target = _part_shape(packed, pick, scope), _spell_part(packed, pick, scope)
+    target = _spell_part(packed, pick, scope)
     assert target is not None
     name, origin = scope.fresh(f"{pick.node.name}_view"), (*packed.view.origin, *pick.node.origin)
     if packed.turn is None:
-        add_reshape(scope, name, part, target, pick.result, shape, origin)
+        add_view(scope, name, part, target, pick.result, origin)
         return
     heads = scope.fresh(f"{pick.result}_view")
-    add_reshape(scope, name, part, target, heads, shape, origin)
+    add_view(scope, name, part, target, heads, origin)
     order = list(packed.order)
     if not pick.keeps_axis:
         order = [axis - (axis > packed.view_axis) for axis in order if axis != packed.view_axis]

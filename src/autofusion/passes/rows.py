@@ -16,10 +16,10 @@ from autofusion.ir.scope import GraphScope
 from autofusion.ops import find_operator
 from autofusion.ops.bounds import is_at_least
 from autofusion.ops.operands import integer, number
-from autofusion.passes.build import add_node, add_reshape
+from autofusion.passes.build import add_node, add_view
 from autofusion.passes.redirect import hand_on, is_inner
+from autofusion.passes.spelling import VIEWS, View, spell_view
 from autofusion.passes.sweep import sweep
-from autofusion.passes.views import VIEWS, spell_target
 
 _NORMS = frozenset({"LayerNormalization", "RMSNormalization", "Softmax", "LogSoftmax"})
 
@@ -77,10 +77,10 @@ def _free_split(node: Node, scope: GraphScope) -> int:
         return 0
     if any(name in graph.outputs for name in node.outputs):
         return 0
-    targets: list[Sequence[int]] = []
+    targets: list[View] = []
     for view in views:
         part, shape = scope.value(view.inputs[0]).shape, scope.value(view.outputs[0]).shape
-        target = spell_target(shape, (*source[:-1], part[-1])) if part and shape else None
+        target = spell_view(shape, (*source[:-1], part[-1])) if part and shape else None
         if target is None:
             return 0
         targets.append(target)
@@ -88,9 +88,7 @@ def _free_split(node: Node, scope: GraphScope) -> int:
     return 1
 
 
-def _move_split(
-    run: _Run, views: Sequence[Node], targets: Sequence[Sequence[int]], rank: int, scope: GraphScope
-) -> None:
+def _move_split(run: _Run, views: Sequence[Node], targets: Sequence[View], rank: int, scope: GraphScope) -> None:
     split = run.last
     for gone in (*views, split):
         scope.graph.remove(gone.name)
@@ -101,7 +99,7 @@ def _move_split(
     for view, target in zip(views, targets, strict=True):
         shape = scope.value(view.outputs[0]).shape
         assert shape is not None
-        add_reshape(scope, view.name, parts[view.inputs[0]], target, view.outputs[0], shape, view.origin)
+        add_view(scope, view.name, parts[view.inputs[0]], target, view.outputs[0], view.origin)
 
 
 def _trace(last: Node, scope: GraphScope) -> _Run | None:
@@ -173,7 +171,7 @@ def _drop_first(run: _Run, source: Shape, result: Shape, scope: GraphScope) -> i
     made = scope.value(run.last.inputs[0]).shape
     assert made is not None
     shape = (*source[:-1], made[-1])
-    target = spell_target(result, shape)
+    target = spell_view(result, shape)
     if target is None:
         return 0
     name = _move(run, run.first.inputs[0], len(source), scope)
@@ -181,19 +179,19 @@ def _drop_first(run: _Run, source: Shape, result: Shape, scope: GraphScope) -> i
         return hand_on(scope, run.last, name)
     scope.graph.remove(run.last.name)
     origin = tuple(dict.fromkeys((*run.first.origin, *run.last.origin)))
-    add_reshape(scope, run.last.name, name, target, run.last.outputs[0], result, origin)
+    add_view(scope, run.last.name, name, target, run.last.outputs[0], origin)
     return 1
 
 
 def _drop_last(run: _Run, shape: Shape, scope: GraphScope) -> int:
     source = run.first.inputs[0]
     given = scope.value(source).shape
-    target = spell_target(shape, given) if given is not None else None
+    target = spell_view(shape, given) if given is not None else None
     if target is None:
         return 0
     start = scope.fresh(run.first.outputs[0])
     origin = tuple(dict.fromkeys((*run.first.origin, *run.last.origin)))
-    add_reshape(scope, scope.fresh(run.first.name), source, target, start, shape, origin)
+    add_view(scope, scope.fresh(run.first.name), source, target, start, origin)
     return hand_on(scope, run.last, _move(run, start, len(shape), scope))
 
 

@@ -13,10 +13,10 @@ from autofusion.ir import Graph, Node, Shape
 from autofusion.ir.dims import multiply
 from autofusion.ir.scope import GraphScope
 from autofusion.ops.operands import integers
-from autofusion.passes.build import add_node, add_reshape
+from autofusion.passes.build import add_node, add_view
 from autofusion.passes.redirect import is_inner
+from autofusion.passes.spelling import VIEWS, spell_view
 from autofusion.passes.sweep import sweep
-from autofusion.passes.views import VIEWS, spell_target
 
 _PRODUCTS = frozenset({"Gemm", "MatMul"})
 
@@ -44,14 +44,14 @@ def _flatten(node: Node, scope: GraphScope) -> int:
     if order is None or given is None or result is None or 0 in given:
         return 0
     moved = [axis for axis in order if given[axis] != 1]
-    target = spell_target(result, given)
+    target = spell_view(result, given)
     if moved != sorted(moved) or target is None or list(order) == sorted(order):
         return 0
     readers = scope.graph.consumers(node.outputs[0])
     if order[-1] != len(order) - 1 and any(use.node.op in _PRODUCTS for use in readers):
         return 0
     scope.graph.remove(node.name)
-    add_reshape(scope, node.name, node.inputs[0], target, node.outputs[0], result, node.origin)
+    add_view(scope, node.name, node.inputs[0], target, node.outputs[0], node.origin)
     return 1
 
 
@@ -75,14 +75,14 @@ def _turn_first(node: Node, scope: GraphScope) -> int:
         return 0
     turned = place_units([axis for place in order for axis in groups[place]], source, wanted)
     shape = tuple(source[axis] for axis in turned)
-    target = spell_target(result, shape)
+    target = spell_view(result, shape)
     if target is None:
         return 0
     middle = scope.fresh(view.outputs[0])
     graph.remove(node.name)
     graph.remove(view.name)
     add_node(scope, node.name, "Transpose", (view.inputs[0],), (middle,), {"perm": tuple(turned)}, node.origin)
-    add_reshape(scope, view.name, middle, target, node.outputs[0], result, view.origin)
+    add_view(scope, view.name, middle, target, node.outputs[0], view.origin)
     return 1
 
 
@@ -93,7 +93,7 @@ def _settle_units(node: Node, scope: GraphScope) -> int:
     if order is None or given is None or shape is None:
         return 0
     turned = tuple(place_units(order, given, given))
-    target = spell_target(shape, tuple(given[axis] for axis in turned))
+    target = spell_view(shape, tuple(given[axis] for axis in turned))
     if turned == order or target is None:
         return 0
     view = scope.graph.consumers(node.outputs[0])[0].node
@@ -101,7 +101,7 @@ def _settle_units(node: Node, scope: GraphScope) -> int:
     scope.graph.remove(view.name)
     scope.graph.remove(node.name)
     add_node(scope, node.name, "Transpose", node.inputs, (middle,), {"perm": turned}, node.origin)
-    add_reshape(scope, view.name, middle, target, view.outputs[0], shape, view.origin)
+    add_view(scope, view.name, middle, target, view.outputs[0], view.origin)
     return 1
 
 
@@ -123,14 +123,14 @@ def _view_first(node: Node, scope: GraphScope) -> int:
     split = [axis for place in range(len(order)) for axis in groups[order.index(place)]]
     arranged = place_units(split, result, result)
     shape = tuple(result[axis] for axis in arranged)
-    target = spell_target(shape, source)
+    target = spell_view(shape, source)
     if target is None:
         return 0
     middle = scope.fresh(view.outputs[0])
     for gone in (node, turn, view):
         graph.remove(gone.name)
     origin = tuple(dict.fromkeys((*view.origin, *node.origin)))
-    add_reshape(scope, view.name, view.inputs[0], target, middle, shape, origin)
+    add_view(scope, view.name, view.inputs[0], target, middle, origin)
     perm = tuple(arranged.index(axis) for axis in range(len(result)))
     add_node(scope, turn.name, "Transpose", (middle,), (node.outputs[0],), {"perm": perm}, turn.origin)
     return 1

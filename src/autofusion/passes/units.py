@@ -11,8 +11,8 @@ from autofusion.ir.scope import GraphScope
 from autofusion.ops import find_operator
 from autofusion.passes.build import add_node
 from autofusion.passes.redirect import hand_on, is_inner
+from autofusion.passes.spelling import VIEWS
 from autofusion.passes.sweep import sweep
-from autofusion.passes.views import VIEWS
 
 
 def drop_units(graph: Graph) -> int:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from autofusion.ir import Dim, Graph, Node, Shape
+from autofusion.ir import Graph, Node
 from autofusion.ir.scope import GraphScope
-from autofusion.ops import find_operator
 from autofusion.ops.bounds import is_at_least
 from autofusion.ops.operands import content_of
+from autofusion.passes.build import add_node, add_view
 from autofusion.passes.redirect import hand_on, is_inner
+from autofusion.passes.spelling import VIEWS, spell_view
 from autofusion.passes.sweep import sweep
-
-VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
-"""Operators that change the extents and leave the elements in order."""
 
 
 def merge_views(graph: Graph) -> int:
@@ -58,7 +52,9 @@ def _collapse(node: Node, scope: GraphScope) -> int:
         return 0
     origin = tuple(dict.fromkeys((*before.origin, *node.origin)))
     if node.op == "Reshape" and _copies_nothing(node, scope):
-        _rewrite(node, source, node.inputs[1], bool(node.attributes.get("allowzero")), origin, scope)
+        attributes = {"allowzero": int(bool(node.attributes.get("allowzero")))}
+        scope.graph.remove(node.name)
+        add_node(scope, node.name, "Reshape", (source, node.inputs[1]), node.outputs, attributes, origin)
         return 1
     return _target(node, source, origin, scope)
 
@@ -74,11 +70,11 @@ def _target(node: Node, source: str, origin: tuple[str, ...], scope: GraphScope)
     shape, given = scope.value(node.outputs[0]).shape, scope.value(source).shape
     if shape is None or given is None:
         return 0
-    spelt = spell_target(shape, given)
-    if spelt is None:
+    view = spell_view(shape, given)
+    if view is None:
         return 0
-    target = scope.define_constant(f"{node.name}_shape", np.array(spelt, np.int64))
-    _rewrite(node, source, target, 0 in shape, origin, scope)
+    scope.graph.remove(node.name)
+    add_view(scope, node.name, source, view, node.outputs[0], origin)
     return 1
 
 
@@ -88,46 +84,3 @@ def _copies_nothing(node: Node, scope: GraphScope) -> bool:
         return True
     content = content_of(node.inputs[1], scope)
     return content is not None and all(extent == -1 or is_at_least(extent, 1) for extent in content)
-
-
-def spell_target(shape: Shape, given: Shape) -> Sequence[int] | None:
-    """The target by which Reshape gives `shape` to a tensor of shape `given`; None where none is certain to.
-
-    Numbers stand for themselves.  Symbolic extents at the axis where the operand has them are copied (0); one other may
-    stay open (-1), if no extent beside it can be 0: nothing would fit then.  A shape that holds a 0 itself
-    is to be read with `allowzero`, and has neither.
-    """
-    spelt = [_spell(extent, axis, given) for axis, extent in enumerate(shape)]
-    symbolic = [axis for axis, extent in enumerate(shape) if not isinstance(extent, int)]
-    if not symbolic:
-        return spelt
-    if 0 in shape:
-        return None
-    if len(symbolic) == 1:
-        return [-1 if axis in symbolic else extent for axis, extent in enumerate(spelt)]
-    if spelt.count(-1) > 1:
-        return None
-    if -1 in spelt and not all(is_at_least(extent, 1) for axis, extent in enumerate(shape) if spelt[axis] != -1):
-        return None
-    return spelt
-
-
-def _spell(extent: Dim, axis: int, given: Shape) -> int:
-    if isinstance(extent, int):
-        return extent
-    return 0 if axis < len(given) and given[axis] == extent else -1
-
-
-def _rewrite(node: Node, source: str, target: str, zeros: bool, origin: tuple[str, ...], scope: GraphScope) -> None:
-    row = find_operator("Reshape")
-    scope.graph.update(
-        Node(
-            node.name,
-            "Reshape",
-            (source, target),
-            node.outputs,
-            {"allowzero": int(zeros)},
-            opset=row.version if row else 0,
-            origin=origin,
-        )
-    )

@@ -1,0 +1,91 @@
+"""Small integer tensors whose elements follow from the shapes of the graph's inputs: one node for each, said once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from autofusion.ir import DType, Graph, Node, Shape
+from autofusion.ir.dims import Expr
+from autofusion.ir.scope import GraphScope
+from autofusion.ops.operands import int64_constant
+from autofusion.passes.build import add_node
+from autofusion.passes.nested import edit_nested
+from autofusion.passes.redirect import hand_on
+
+
+def share_extents(graph: Graph) -> int:
+    """Let equal tensors of extents be one, and what has the extents of an input be that input's Shape.
+
+    Numbers without symbols are constants already.  Returns the number of nodes changed.
+    """
+    return _share(GraphScope(graph))
+
+
+def _share(scope: GraphScope) -> int:
+    graph, changes = scope.graph, 0
+    known: dict[Hashable, str] = {}
+    for name in [node.name for node in graph.topological()]:
+        node = graph.node(name)
+        if node.subgraphs():
+            changes += edit_nested(graph, node, lambda nested: _share(scope.nest(nested)))
+            continue
+        key = _key(node, scope)
+        if key is None:
+            continue
+        if key in known:
+            changes += hand_on(scope, node, known[key])
+            continue
+        known[key] = node.outputs[0]
+        changes += _read_from_input(node, scope)
+    return changes
+
+
+def _key(node: Node, scope: GraphScope) -> Hashable | None:
+    """What makes a tensor of extents equal to another, None for what is no such."""
+    if len(node.outputs) != 1 or node.opaque or node.domain or node.body is not None or node.op == "Identity":
+        return None
+    value = scope.value(node.outputs[0])
+    if value.content is None or value.dtype is not DType.INT64 or value.rank not in (0, 1) or not value.is_static:
+        return None
+    return (value.rank, value.content) if any(isinstance(extent, Expr) for extent in value.content) else None
+
+
+def _read_from_input(node: Node, scope: GraphScope) -> int:
+    """Let a Shape of an input, and for a single number a Squeeze behind, give the result of `node`."""
+    graph, value = scope.graph, scope.value(node.outputs[0])
+    content = value.content or ()
+    if node.op == "Shape" and node.inputs[0] in graph.inputs:
+        return 0
+    if node.op == "Squeeze" and _is_shape(graph.producer(node.inputs[0])):
+        return 0
+    for name in graph.inputs:
+        window = _find_window(content, graph.value(name).shape)
+        if window is None:
+            continue
+        start, end, whole = window
+        bounds = {"start": start} if whole else {"start": start, "end": end}
+        graph.remove(node.name)
+        if value.rank == 1:
+            add_node(scope, node.name, "Shape", (name,), node.outputs, bounds, node.origin)
+            return 1
+        vector = scope.fresh(f"{node.outputs[0]}_extents")
+        add_node(scope, scope.fresh(f"{node.name}_extents"), "Shape", (name,), (vector,), bounds, node.origin)
+        axes = int64_constant(f"{node.name}_axes", [0], scope)
+        add_node(scope, node.name, "Squeeze", (vector, axes), node.outputs, {}, node.origin)
+        return 1
+    return 0
+
+
+def _is_shape(node: Node | None) -> bool:
+    return node is not None and node.op == "Shape"
+
+
+def _find_window(content: Shape, shape: Shape | None) -> tuple[int, int, bool] | None:
+    """Where `content` stands in a row in `shape`, and whether it reaches the end."""
+    if shape is None or not content:
+        return None
+    for start in range(len(shape) - len(content) + 1):
+        end = start + len(content)
+        if shape[start:end] == content:
+            return start, end, end == len(shape)
+    return None
