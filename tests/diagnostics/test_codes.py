@@ -12,7 +12,7 @@ from autofusion.diagnostics.codes import AREAS, CODES, cann_code
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "autofusion"
-TABLES = {"codes.py", "codes_model.py", "codes_use.py", "codes_pattern.py", "codes_artifact.py"}
+TABLES = {"codes.py", "codes_model.py", "codes_use.py", "codes_pattern.py", "codes_manual.py", "codes_artifact.py"}
 SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
 
 

@@ -14,13 +14,14 @@ from autofusion.diagnostics.text import render_text
 from autofusion.errors import AutofusionError
 from cli.transcript import transcribe
 from conftest import GOLDEN, CheckGolden
-from diagnostics import scenarios_artifact, scenarios_model, scenarios_pattern, scenarios_use
+from diagnostics import scenarios_artifact, scenarios_manual, scenarios_model, scenarios_pattern, scenarios_use
 from diagnostics.scenarios import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     **scenarios_model.SCENARIOS,
     **scenarios_use.SCENARIOS,
     **scenarios_pattern.SCENARIOS,
+    **scenarios_manual.SCENARIOS,
     **scenarios_artifact.SCENARIOS,
 }
 

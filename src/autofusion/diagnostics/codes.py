@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from autofusion.diagnostics.code import Code
 from autofusion.diagnostics.codes_artifact import ARTIFACT_CODES
+from autofusion.diagnostics.codes_manual import MANUAL_CODES
 from autofusion.diagnostics.codes_model import MODEL_CODES
 from autofusion.diagnostics.codes_pattern import PATTERN_CODES
 from autofusion.diagnostics.codes_use import USE_CODES
@@ -13,7 +14,9 @@ from autofusion.diagnostics.model import Diagnostic
 
 CODES: dict[str, Code] = {
     row.code: row
-    for row in sorted((*MODEL_CODES, *USE_CODES, *PATTERN_CODES, *ARTIFACT_CODES), key=lambda row: row.code)
+    for row in sorted(
+        (*MODEL_CODES, *USE_CODES, *PATTERN_CODES, *MANUAL_CODES, *ARTIFACT_CODES), key=lambda row: row.code
+    )
 }
 
 AREAS: dict[str, str] = {

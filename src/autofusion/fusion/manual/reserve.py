@@ -64,12 +64,14 @@ class _Reservation:
         """Make the group of a rule that names nodes."""
         if self._is_spent():
             return
-        found = [(scope, node) for scope in self._scopes for node in scope.graph.topological() if _is_meant(rule, node)]
+        found = [
+            (scope, node) for scope in self._scopes for node in scope.graph.topological() if _names_meant(rule, node)
+        ]
         if not found:
             help_ = "constants were folded and nodes without effect removed; `autofusion dump` shows what is left"
             raise _refuse(rule, Fault("AF332", "names no node that is left before fusion", help_))
         for _, node in found:
-            fault = check_node(node) or self._bar(node)
+            fault = check_node(node) or self._bar(node, _names_meant(rule, node)[0])
             if fault is not None:
                 raise _refuse(rule, fault)
         scope, first = found[0]
@@ -110,16 +112,14 @@ class _Reservation:
         limit = self._switches.controls.stop_after
         return limit is not None and len(self.groups) >= limit
 
-    def _bar(self, node: Node) -> Fault | None:
-        """Why another rule, or the controls, keep `node` out of a new group."""
+    def _bar(self, node: Node, name: str = "") -> Fault | None:
+        """Why another rule, or the controls, keep `node`, known as `name`, out of a new group."""
+        name = name or names_of(node)[0]
         if node.pattern == MANUAL:
-            name = names_of(node)[0]
-            text = f"holds nodes of the rule {node.display!r}, such as {name!r}"
+            text = f"holds {name!r}, which belongs to the rule {node.display!r}"
             return Fault("AF337", text, f"name {name} in one of the two alone")
         reason = self._switches.bar(node)
-        if reason is None:
-            return None
-        return Fault("AF338", f"holds {names_of(node)[0]!r}, but {reason.detail}", reason.help)
+        return None if reason is None else Fault("AF338", f"holds {name!r}, but {reason.detail}", reason.help)
 
 
 def open_scopes(scope: Scope) -> Iterator[Scope]:
@@ -138,9 +138,10 @@ def open_scopes(scope: Scope) -> Iterator[Scope]:
         yield from open_scopes(inner)
 
 
-def _is_meant(rule: Rule, node: Node) -> bool:
-    names = [name for name in names_of(node) if not rule.scope or fits_any((name,), rule.scope)]
-    return fits_any(names, rule.items)
+def _names_meant(rule: Rule, node: Node) -> list[str]:
+    """The names of `node` that `rule` means."""
+    names = (name for name in names_of(node) if not rule.scope or fits_any((name,), rule.scope))
+    return [name for name in names if fits_any((name,), rule.items)]
 
 
 def _outputs(rule: Rule, graph: Graph) -> Outputs:
