@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from autofusion.fusion.candidate import Proposal
 from autofusion.fusion.misses import Miss
-from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.reasons import Code, Reason, border_reason
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Node
 from autofusion.patternlang.model import Pattern
@@ -110,6 +110,8 @@ def order_nodes(scope: Scope, nodes: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _check_inner(scope: Scope, region: Region, value: str) -> Reason | None:
+    if scope.leaves_group(value):
+        return border_reason(scope.rule, value)
     if value in scope.graph.outputs:
         detail = f"{value!r} is an output of the graph, so it must be computed by itself"
         return Reason(Code.GRAPH_OUTPUT, (value,), detail, value=value)
