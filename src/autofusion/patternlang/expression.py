@@ -110,9 +110,10 @@ class _Parser:
 
     def parse(self) -> Term:
         start = self._peek().span
-        found = self._number(self._choice())
+        whole = self._choice()
         if self._peek().kind != "end":
-            raise self._unexpected("an operator or the end")
+            raise self._unexpected("an operator or the end", self._peek())
+        found = self._number(whole)
         unread = [name for name in self._inputs if name not in self._read]
         if unread:
             raise _fault(f"the expression does not read input {unread[0]!r}", start, "take it off the inputs")
@@ -184,8 +185,7 @@ class _Parser:
                 raise _fault(f"{token.text} is too large a number", token.span)
             return _Part(Literal64(value), False, token.span)
         if token.kind != "name" or token.text in _WORDS:
-            self._place -= 1
-            raise self._unexpected("a number, a name, a function or `(`")
+            raise self._unexpected("a number, a name, a function or `(`", token)
         if self._peek().text == "(":
             return self._call(token)
         return _Part(self._symbol(token), False, token.span)
@@ -202,7 +202,8 @@ class _Parser:
         self._take(")")
         if len(arguments) < count or (len(arguments) > count and token.text not in _MORE):
             wanted = f"at least {count}" if token.text in _MORE else str(count)
-            raise _fault(f"{token.text} takes {wanted} arguments, not {len(arguments)}", token.span)
+            noun = "argument" if count == 1 else "arguments"
+            raise _fault(f"{token.text} takes {wanted} {noun}, not {len(arguments)}", token.span)
         terms = [self._number(part) for part in arguments[op == "Where" :]]
         if op == "Where":
             terms.insert(0, self._truth(arguments[0]))
@@ -252,10 +253,9 @@ class _Parser:
 
     def _take(self, text: str) -> None:
         if not self._accept(text):
-            raise self._unexpected(f"`{text}`")
+            raise self._unexpected(f"`{text}`", self._peek())
 
-    def _unexpected(self, wanted: str) -> PatternError:
-        token = self._peek()
+    def _unexpected(self, wanted: str, token: _Token) -> PatternError:
         found = "the end" if token.kind == "end" else repr(token.text)
         return _fault(f"expected {wanted}, found {found}", token.span)
 

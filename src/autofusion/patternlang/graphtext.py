@@ -67,7 +67,7 @@ def _join_lines(tokens: list[Token]) -> list[Token]:
     kept: list[Token] = []
     depth = 0
     for place, (token, following) in enumerate(zip(tokens, [*tokens[1:], tokens[-1]], strict=True)):
-        depth += (token.text == "(") - (token.text == ")")
+        depth = max(depth + (token.text == "(") - (token.text == ")"), 0)
         if token.kind == "newline" and _begins_statement(tokens, place + 1):
             depth = 0
         if token.kind != "newline":
