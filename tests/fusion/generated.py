@@ -18,6 +18,7 @@ from autofusion.patternlang.templates import render_template, spell_display
 from autofusion.patternlang.variants import Variant, enumerate_variants
 from fusion.generated_folds import FOLD_ROWS
 from fusion.generated_norms import NORM_ROWS, WIDENING
+from fusion.generated_products import PRODUCT_ROWS
 
 OPSET = 20
 
@@ -64,7 +65,7 @@ SAMPLES: Mapping[str, Sample] = {
         },
         {"Conv": PADDED, "MaxPool": WHOLE, "AveragePool": WHOLE},
     ),
-    **{name: Sample(*row) for name, row in (*NORM_ROWS.items(), *FOLD_ROWS.items())},
+    **{name: Sample(*row) for name, row in (*NORM_ROWS.items(), *FOLD_ROWS.items(), *PRODUCT_ROWS.items())},
 }
 
 
@@ -125,6 +126,7 @@ class _Writer:
         self._nodes: list[onnx.NodeProto] = []
         self._constants: dict[str, np.ndarray] = {}
         self._feeds: dict[str, np.ndarray] = {}
+        self._further: list[str] = []
         has_casts = any(call.op == "Cast" for call in variant.calls.values())
         self._edge = np.dtype(np.float16 if has_casts else np.float32)
         self._types: dict[str, np.dtype] = {}
@@ -159,7 +161,10 @@ class _Writer:
                 helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
                 for key, array in self._feeds.items()
             ],
-            [helper.make_tensor_value_info(root, helper.np_dtype_to_tensor_dtype(self._edge), None)],
+            [
+                helper.make_tensor_value_info(key, helper.np_dtype_to_tensor_dtype(self._edge), None)
+                for key in (root, *self._further)
+            ],
             [numpy_helper.from_array(array, key) for key, array in self._constants.items()],
         )
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
@@ -176,13 +181,26 @@ class _Writer:
         operands += [self._operand(name, result) for name in self._sample.rest.get(f"{result}:{call.op}", ())]
         # What stands for a node of another pattern or for a normal form.
         match call.key:
-            case "@conv_bn_act" | "@matmul_bias_act" if result != "fc":
+            case "@conv_bn_act" | "@matmul_bias_act" if result not in ("fc", "mm"):
                 self._node("Conv" if call.op == "conv_bn_act" else "MatMul", operands, f"{result}_raw")
                 self._node("Sigmoid" if result in ("gate", "weights") else "Relu", [f"{result}_raw"], result)
             case "@matmul_bias_act":
                 self._node("MatMul", operands, f"{result}_raw")
                 self._define("fc_bias", (6,))
                 self._node("Add", [f"{result}_raw", "fc_bias"], result)
+            case "@gated_matmul":
+                self._define("other", (5, 6))
+                self._node("MatMul", operands, f"{result}_left")
+                self._node("MatMul", [operands[0], "other"], f"{result}_right")
+                self._node("Relu", [f"{result}_left"], f"{result}_gate")
+                self._node("Mul", [f"{result}_gate", f"{result}_right"], result)
+            case "@qkv_matmul":
+                self._define("other", (5, 3))
+                self._node("MatMul", operands, result)
+                self._node("MatMul", [operands[0], "other"], f"{result}_second")
+                self._further.append(f"{result}_second")
+            case "RMSNormalization":
+                self._write_rms(operands, result)
             case "Swish":
                 self._define("alpha", np.float32(0.7))
                 self._node("Mul", [operands[0], "alpha"], f"{result}_scaled")
@@ -196,6 +214,17 @@ class _Writer:
                 if call.op == "Cast":
                     tests["to"] = helper.np_dtype_to_tensor_dtype(self._types[result])
                 self._node(call.op, operands, result, tests)
+
+    def _write_rms(self, operands: list[str], result: str) -> None:
+        """The operator is younger than the models."""
+        self._define("axes", np.array([-1]))
+        self._define("epsilon", np.float32(1e-5))
+        self._node("Mul", [operands[0], operands[0]], f"{result}_square")
+        self._node("ReduceMean", [f"{result}_square", "axes"], f"{result}_mean", {"keepdims": 1})
+        self._node("Add", [f"{result}_mean", "epsilon"], f"{result}_guarded")
+        self._node("Sqrt", [f"{result}_guarded"], f"{result}_root")
+        self._node("Div", [operands[0], f"{result}_root"], f"{result}_normal")
+        self._node("Mul", [f"{result}_normal", operands[1]], result)
 
     def _node(self, op: str, operands: list[str], result: str, tests: Mapping[str, object] | None = None) -> None:
         attributes = {**self._sample.attributes.get(op, {}), **(tests or {})}
@@ -231,7 +260,11 @@ class _Writer:
     def _display(self) -> str:
         def spell(statement: str) -> str:
             call = self._variant.calls[statement]
-            inner = {"@conv_bn_act": "Conv+ReLU", "@matmul_bias_act": "MatMul+BiasAdd"}
+            inner = {
+                "@conv_bn_act": "Conv+ReLU",
+                "@matmul_bias_act": "MatMul+BiasAdd",
+                "@gated_matmul": "MatMul+Relu+Mul",
+            }
             return inner.get(call.key) or spell_display(call.op, self._pattern.spelling)
 
         return render_template(self._pattern.display, self._variant.names, spell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ from fusion.generated import SAMPLES, GeneratedModel, generate_models
 from fusion.support import builtin, run
 from lowering.graphs import run_plan
 
+TEXTS = [pattern for pattern in builtin() if pattern.forms]
+"""What a pass in Python finds has tests of its own."""
+
 
 def read(model: GeneratedModel, folder: Path) -> Graph:
     path = folder / f"{model.name}.onnx"
@@ -29,7 +33,14 @@ def read(model: GeneratedModel, folder: Path) -> Graph:
     return graph
 
 
-@pytest.mark.parametrize("pattern", builtin(), ids=lambda pattern: pattern.name)
+def check(model: GeneratedModel, actual: Iterable[np.ndarray]) -> None:
+    """The results are those of the model without fusion."""
+    for found, expected in zip(actual, ReferenceEvaluator(model.proto).run(None, dict(model.feeds)), strict=True):
+        rtol, atol = (5e-3, 2e-3) if expected.dtype == np.float16 else (1e-4, 1e-5)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol, err_msg=model.name)
+
+
+@pytest.mark.parametrize("pattern", TEXTS, ids=lambda pattern: pattern.name)
 def test_every_variant(pattern: Pattern, tmp_path: Path) -> None:
     models = list(generate_models((pattern,)))
     assert models
@@ -38,24 +49,19 @@ def test_every_variant(pattern: Pattern, tmp_path: Path) -> None:
         result = run(graph)
         (node,) = graph
         assert (model.name, node.display) == (model.name, model.display)
-        assert result.misses == ()
-        (expected,) = ReferenceEvaluator(model.proto).run(None, dict(model.feeds))
-        (actual,) = run_plan(lower(graph, backend="reference"), model.feeds)
-        rtol, atol = (5e-3, 2e-3) if expected.dtype == np.float16 else (1e-4, 1e-5)
-        np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=model.name)
+        # A norm alone is where a product could begin.
+        assert [miss for miss in result.misses if pattern.stage or miss.pattern == pattern.name] == []
+        check(model, run_plan(lower(graph, backend="reference"), model.feeds))
 
 
-@pytest.mark.parametrize("pattern", builtin(), ids=lambda pattern: pattern.name)
+@pytest.mark.parametrize("pattern", TEXTS, ids=lambda pattern: pattern.name)
 def test_some_variants_on_this_machine(pattern: Pattern, tmp_path: Path) -> None:
     models = list(generate_models((pattern,)))
     for model in models[:: -(-len(models) // 6)]:
         onnx.save(model.proto, tmp_path / "model.onnx")
         artifact = save_compilation(compile_model(tmp_path / "model.onnx"), tmp_path / model.name)
-        (expected,) = ReferenceEvaluator(model.proto).run(None, dict(model.feeds))
-        (actual,) = load(artifact).run(dict(model.feeds)).values()
-        rtol, atol = (5e-3, 2e-3) if expected.dtype == np.float16 else (1e-4, 1e-5)
-        np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=model.name)
+        check(model, load(artifact).run(dict(model.feeds)).values())
 
 
 def test_every_pattern_has_a_sample() -> None:
-    assert {pattern.name for pattern in builtin()} == set(SAMPLES)
+    assert {pattern.name for pattern in TEXTS} == set(SAMPLES)

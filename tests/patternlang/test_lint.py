@@ -74,7 +74,7 @@ def test_a_clean_file(tmp_path: Path) -> None:
             "AF402",
             6,
             1,
-            "kernel 'matmul' computes MatMul and Gemm, the form begins with Conv",
+            "kernel 'matmul' computes MatMul, Gemm, LayerNormalization, RMSNormalization, the form begins with Conv",
         ),
         (HEADER + "level = 4\n" + FORM, "AF402", 7, 1, "level is 4, not 1 or 2 or 3"),
         (HEADER + "level = true\n" + FORM, "AF402", 7, 1, "level must be an integer"),
@@ -263,4 +263,4 @@ def test_a_misspelt_statement_is_suggested(tmp_path: Path) -> None:
 
 def test_known_kernels_are_listed(tmp_path: Path) -> None:
     (finding,) = lint(tmp_path, HEADER.replace('"chain"', '"convv"') + FORM)
-    assert finding.help == "did you mean conv? known are conv, matmul, attention, chain"
+    assert finding.help == "did you mean conv? known are conv, matmul, norm, embedding, attention, chain"

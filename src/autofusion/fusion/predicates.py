@@ -12,6 +12,7 @@ from typing import cast
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.fold_predicates import FOLD_CHECKS
 from autofusion.fusion.norm_predicates import NORM_CHECKS
+from autofusion.fusion.product_predicates import PRODUCT_CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
 from autofusion.ir import DType, Value
@@ -185,4 +186,5 @@ CHECKS: Mapping[str, Check] = {
     "keeps_channels": _check_keeps_channels,
     **FOLD_CHECKS,
     **NORM_CHECKS,
+    **PRODUCT_CHECKS,
 }

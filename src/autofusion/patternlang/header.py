@@ -157,7 +157,7 @@ class _HeaderReader(FieldReader):
         for key in (key for form in forms for key in form.anchor.keys):
             if beginnings and key not in beginnings:
                 fitting = next((word for word, operators in KERNELS.items() if key in operators), "chain")
-                message = f"kernel {kernel!r} computes {' and '.join(beginnings)}, the form begins with {key}"
+                message = f"kernel {kernel!r} computes {', '.join(beginnings)}, the form begins with {key}"
                 self.report(message, "kernel", advice=f'write kernel = "{fitting}"')
                 break
         return kernel

@@ -9,10 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-KERNELS: Mapping[str, tuple[str, ...]] = {"conv": ("Conv",), "matmul": ("MatMul", "Gemm"), "attention": (), "chain": ()}
+KERNELS: Mapping[str, tuple[str, ...]] = {
+    "conv": ("Conv",),
+    "matmul": ("MatMul", "Gemm", "LayerNormalization", "RMSNormalization"),
+    "norm": ("Add",),
+    "embedding": ("Gather",),
+    "attention": (),
+    "chain": (),
+}
 """What may decode the body of a fused node, with the operators that it may begin with; () for any."""
 
 PASSES: Mapping[str, str] = {
+    "joint_products": "two to four products of one value with constant matrices, with a bias each or none",
     "multi_head_attention": "attention with the heads, the repeated keys and the past that only it reads",
 }
 """Fusions that graph text cannot say, with what each finds."""
@@ -103,5 +111,16 @@ PREDICATES: Mapping[str, PredicateRule] = {
         ("any", "any", "any"),
         False,
         "the first value is the third, [batch, heads, rows, width], with every head repeated, by way of the second",
+    ),
+    "fits_block": PredicateRule(
+        ("statement",),
+        False,
+        "scale and shift have the extents of the normalized axes, or are constants that broadcast",
+    ),
+    "feeds_no_product": PredicateRule(
+        ("statement",), False, "the normalization is not read by matrix products alone that could do it themselves"
+    ),
+    "reads_rows": PredicateRule(
+        ("statement", "any"), False, "the node reads the value only as rows to multiply by constant matrices"
     ),
 }
