@@ -12,7 +12,7 @@ from autofusion.errors import UsageError
 from autofusion.fusion.candidate import Proposal
 from autofusion.fusion.manual.rules import Rule
 from autofusion.fusion.node_names import collect_node_names, fits, fits_any, names_of
-from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.reasons import AUTO_DISABLE, Code, Reason
 from autofusion.ir import Graph, Node
 from autofusion.ops.rows import operators
 from autofusion.ops.schema import schema_of
@@ -23,9 +23,6 @@ LEVELS = (1, 2, 3)
 
 ALL = "ALL"
 """The name in a list of switches that stands for every fusion without one of its own."""
-
-AUTO_DISABLE = "auto_disable"
-"""Who asks for what is left out because results were beyond their limits with it."""
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,15 @@ def collect_misses(
     return misses
 
 
+def collect_left_out(scope: Scope, findings: Findings) -> list[Miss]:
+    """What was left out because results were beyond their limits with it, which is told of later sweeps too."""
+    return [
+        _from_match(scope, candidate, block.reason)
+        for candidate, block in findings.blocked
+        if block.reason.is_automatic
+    ]
+
+
 def _binds_required(failure: Failure) -> bool:
     """False where another operator stands at the beginning: what was bound, all of it optional, may follow anything."""
     required = {statement.name for statement in failure.binding.form.required}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from autofusion.fusion.candidate import Proposal
 from autofusion.fusion.controls import Controls, Switches, resolve_controls
-from autofusion.fusion.explain import collect_misses, index_beginnings
+from autofusion.fusion.explain import collect_left_out, collect_misses, index_beginnings
 from autofusion.fusion.legality import check_cycle
 from autofusion.fusion.manual.reserve import open_scopes, reserve_groups
 from autofusion.fusion.manual.rules import MANUAL_LEVEL
@@ -216,8 +216,10 @@ class _Fuser:
             return False
         findings = find_candidates(scope, roots, self._switches)
         selection = select_candidates(findings.candidates)
-        if is_first:
-            self._misses += [(stage, miss) for miss in collect_misses(scope, beginnings, findings, selection)]
+        misses = (
+            collect_misses(scope, beginnings, findings, selection) if is_first else collect_left_out(scope, findings)
+        )
+        self._misses += [(stage, miss) for miss in misses]
         provisional = {id(candidate) for candidate, block in findings.blocked if block.provisional}
         outer = frozenset(scope.graph.captures())
         applied = False
@@ -300,14 +302,7 @@ class _Fuser:
     def _settle(self, stage: int, miss: Miss) -> list[Miss]:
         """The miss with what was applied in its place; none where its nodes are in as large a fusion, or all in one."""
         step = self._taker(stage, miss.graph, miss.anchor)
-        root = self._taker(stage, miss.graph, miss.root)
-        is_taken = miss.code is Code.TAKEN_BY
-        if not stage and root is not None and not root.stage:
-            # It became a normal form by another spelling.
-            return []
-        if root is not None and not is_taken and (root.pattern == miss.pattern or root.stage > 1):
-            return []
-        if step is not None and (is_taken or len(step.members) >= miss.needed):
+        if not miss.reason.is_automatic and self._is_settled(stage, miss, step):
             return []
         applied = step or self._makers.get((miss.graph, miss.anchor))
         if applied is None:
@@ -322,3 +317,14 @@ class _Fuser:
         if miss.code is Code.OPERATOR and not rest and set(miss.bound.values()) <= set(applied.members):
             return []
         return [replace(miss, instead=applied.display, left_out=rest)]
+
+    def _is_settled(self, stage: int, miss: Miss, step: Fusion | None) -> bool:
+        """True where the nodes of `miss` are in as large a fusion; `step` replaced its anchor."""
+        root = self._taker(stage, miss.graph, miss.root)
+        is_taken = miss.code is Code.TAKEN_BY
+        if not stage and root is not None and not root.stage:
+            # It became a normal form by another spelling.
+            return True
+        if root is not None and not is_taken and (root.pattern == miss.pattern or root.stage > 1):
+            return True
+        return step is not None and (is_taken or len(step.members) >= miss.needed)

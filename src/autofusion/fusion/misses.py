@@ -114,7 +114,8 @@ def is_worth_telling(miss: Miss, *, is_spelling: bool) -> bool:
 def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first.
 
-    A miss all of whose nodes another one bound, with more, says nothing beside it.
+    A miss all of whose nodes another one bound, with more, says nothing beside it.  What was left out because
+    results were beyond their limits is always told.
     """
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
@@ -129,11 +130,16 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     return [miss for miss in best.values() if not _is_part(miss, binding)]
 
 
-def rank_miss(miss: Miss) -> tuple[int, int, int]:
-    """How far a miss came: statements that fitted, then few that are wanting, then nodes bound."""
-    return miss.satisfied, -miss.needed, len(miss.bound)
+def rank_miss(miss: Miss) -> tuple[bool, int, int, int]:
+    """How far a miss came: statements that fitted, then few that are wanting, then nodes bound.
+
+    What nobody left out on purpose, `Reason.is_automatic`, comes before everything.
+    """
+    return miss.reason.is_automatic, miss.satisfied, -miss.needed, len(miss.bound)
 
 
 def _is_part(miss: Miss, binding: Mapping[tuple[str, str], list[frozenset[str]]]) -> bool:
     nodes = frozenset(miss.bound.values())
-    return any(nodes < others for node in nodes for others in binding[miss.graph, node])
+    return not miss.reason.is_automatic and any(
+        nodes < others for node in nodes for others in binding[miss.graph, node]
+    )

@@ -65,6 +65,10 @@ _REMEDIES: Mapping[Code, str] = {
 """What to do where a reason has no better advice; a list or level that is in the way always names itself."""
 
 
+AUTO_DISABLE = "auto_disable"
+"""Who leaves fusions out because results were beyond their limits with them."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """A code with its arguments, the sentence that says it, the node and value at fault, and advice of its own.
@@ -83,6 +87,11 @@ class Reason:
     def remedy(self) -> str:
         """What to do: the advice given with the reason, or else that of its code."""
         return self.help or _REMEDIES.get(self.code, "")
+
+    @property
+    def is_automatic(self) -> bool:
+        """True where nobody asked for it, but results were beyond their limits."""
+        return self.code is Code.DISABLED and self.arguments == (AUTO_DISABLE,)
 
     def __str__(self) -> str:
         return f"{self.code}({', '.join(self.arguments)})" if self.arguments else str(self.code)
