@@ -28,7 +28,7 @@ BLOCKS = {
 }
 STAGES = {
     "stem": ["node_Conv_292", "node_relu", "node_max_pool2d"],
-    "tail": {"nodes": ["node_Conv_32[246]", "node_relu_13", "node_add_431"]},
+    "tail": {"nodes": ["node_Conv_32[246]", "node_relu_1[34]", "node_add_431"]},
     "block": {"ops": ["conv_relu", "conv", "add", "relu"]},
 }
 # Groups that each rule makes, by name of the model.
