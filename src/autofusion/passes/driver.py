@@ -21,6 +21,7 @@ from autofusion.passes.joins import merge_joins
 from autofusion.passes.limits import merge_limits
 from autofusion.passes.neutral import remove_neutral
 from autofusion.passes.parts import split_parts
+from autofusion.passes.regions import merge_regions
 from autofusion.passes.rows import free_rows
 from autofusion.passes.shapes import infer_shapes
 from autofusion.passes.slices import merge_slices
@@ -64,6 +65,7 @@ def run_passes(
         "drop_units": drop_units,
         "merge_transposes": merge_transposes,
         "merge_turned_views": merge_turned_views,
+        "merge_regions": merge_regions,
         "merge_slices": merge_slices,
         "merge_joins": merge_joins,
         "merge_limits": merge_limits,
