@@ -15,8 +15,8 @@ class PatternCount:
 
     `name` is the pattern's display name (`Conv+BN+ReLU`), `fused_op` the operator it gives
     (`ConvBNReluFusionOp`); a manual rule has level 0.  `matched` counts every fused node, `inside` those of
-    them that ended in the body of another fused node.  Speed-ups are ratios of time before to time after over the matched
-    nodes: `estimated_speedup` from the cost model, `measured_speedup` None unless it was measured.
+    them that ended in the body of another fused node.  Speed-ups are ratios of time before to time after over
+    the matched nodes: `estimated_speedup` from the cost model, `measured_speedup` None unless it was measured.
     `sources` says how many of them each pattern file made, by its own name (`conv_bn_act`).
     """
 
