@@ -78,6 +78,12 @@ def test_every_malformed_statement_is_found(tmp_path: Path) -> None:
     ]
 
 
+def test_what_stands_beside_a_malformed_statement_is_checked(tmp_path: Path) -> None:
+    fields = 'where = ["same_shap(a, b)", "nobody is const"]'
+    path = pattern(tmp_path / "many.toml", "a = Exp(x", "b = Exq(a)", "c? = Add(a, b) | Mul(b, a)", fields=fields)
+    assert places(lint_file(path)) == [("AF408", 7, 11), ("AF403", 10, 10), ("AF404", 11, 5), ("AF411", 12, 1)]
+
+
 def test_a_faulty_emission_is_not_told_twice(tmp_path: Path) -> None:
     text = (
         "schema = 1\nname = 'n'\nsummary = 's'\n[[form]]\nmatch = '''\na = Exp(x)\nb = Exq(a)\n'''\n[emit]\nop = 'E'\n"

@@ -19,13 +19,13 @@ from autofusion.patternlang.model import AttributeTest, Call, Form, Number, Refe
 def parse_form(source: Source) -> Form:
     """The form that `source` spells; raises PatternError AF403 with line and column where it is malformed."""
     form, findings = read_form(source)
-    if form is None:
+    if findings:
         raise PatternError(findings[0])
     return form
 
 
-def read_form(source: Source) -> tuple[Form | None, list[Diagnostic]]:
-    """The form that `source` spells, or None and the finding AF403 of every statement that is malformed."""
+def read_form(source: Source) -> tuple[Form, list[Diagnostic]]:
+    """The form of the statements of `source` that can be read, and the finding AF403 of every one that cannot."""
     reader = TokenReader(_join_lines(tokenize(source)))
     statements: list[Statement] = []
     findings: list[Diagnostic] = []
@@ -39,7 +39,7 @@ def read_form(source: Source) -> tuple[Form | None, list[Diagnostic]]:
         reader.skip_newlines()
     if not statements and not findings:
         findings.append(syntax_error("a form needs at least one statement", source.start).diagnostic)
-    return (None if findings else Form(tuple(statements), source.start)), findings
+    return Form(tuple(statements), source.start), findings
 
 
 def read_scalar(reader: TokenReader) -> Scalar:

@@ -15,7 +15,17 @@ from autofusion.patternlang.fields import FieldReader
 from autofusion.patternlang.findings import report_unknown
 from autofusion.patternlang.graphtext import read_form
 from autofusion.patternlang.lexer import Source
-from autofusion.patternlang.model import Clause, Emission, Form, Pattern, Reference, Scalar, Subject, Template
+from autofusion.patternlang.model import (
+    Clause,
+    Emission,
+    Form,
+    Pattern,
+    Reference,
+    Scalar,
+    Statement,
+    Subject,
+    Template,
+)
 from autofusion.patternlang.templates import parse_template
 from autofusion.patternlang.vocabulary import KERNELS, PASSES
 
@@ -50,25 +60,30 @@ _EMIT_FIELDS: Mapping[str, type] = {"op": str, "inputs": list, "attrs": dict, "o
 class Reading:
     """What reading a file gave: the pattern, as far as it could be read, and what is wrong with the file.
 
-    With `has_forms` every form was read, so that names which none of them binds are known for certain.
+    With `has_forms` every form was read, so that names which none of them binds are known for certain; `broken` are
+    the statements that could be read of the forms with others that could not.
     """
 
     pattern: Pattern | None
     findings: tuple[Diagnostic, ...]
     has_forms: bool = False
+    broken: tuple[Statement, ...] = ()
 
 
 def read_pattern(document: Document) -> Reading:
     """The pattern that `document` describes, with every header and syntax fault (AF402, AF403, AF408)."""
     reader = _HeaderReader(document)
     pattern = reader.read()
-    return Reading(pattern, tuple(reader.findings), reader.has_forms)
+    return Reading(pattern, tuple(reader.findings), reader.has_forms, tuple(reader.broken))
 
 
 class _HeaderReader(FieldReader):
     """Reads one pattern."""
 
-    has_forms = False
+    def __init__(self, document: Document) -> None:
+        super().__init__(document)
+        self.has_forms = False
+        self.broken: list[Statement] = []
 
     def read(self) -> Pattern:
         self.check_fields((), self.document.data, FIELDS)
@@ -183,7 +198,10 @@ class _HeaderReader(FieldReader):
             else:
                 form, found = read_form(self.document.source(text, "form", place, "match"))
                 self.findings += found
-                forms += [form] if form is not None else []
+                if found:
+                    self.broken += form.statements
+                else:
+                    forms.append(form)
         self.has_forms = bool(forms) and len(self.findings) == faults
         return tuple(forms)
 

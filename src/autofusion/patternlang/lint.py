@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autofusion.diagnostics import Diagnostic
@@ -30,10 +30,17 @@ def check_forms(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diagno
         yield from _check_definitions(form)
         yield from _check_reachable(form)
         yield from _check_correlation(form)
-        for statement in form.statements:
-            yield from _check_stand_in(statement)
-            for call in statement.calls:
-                yield from _check_call(pattern, call, surroundings)
+        yield from check_statements(pattern, form.statements, surroundings)
+
+
+def check_statements(
+    pattern: Pattern, statements: Iterable[Statement], surroundings: Surroundings
+) -> Iterator[Diagnostic]:
+    """What is wrong with each statement by itself, whatever stands round it (AF404 to AF406, AF411, AF415)."""
+    for statement in statements:
+        yield from _check_stand_in(statement)
+        for call in statement.calls:
+            yield from _check_call(pattern, call, surroundings)
 
 
 def _check_definitions(form: Form) -> Iterator[Diagnostic]:

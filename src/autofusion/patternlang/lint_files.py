@@ -10,7 +10,8 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.ops.custom import CustomOperator
 from autofusion.patternlang.findings import place_of
 from autofusion.patternlang.header import Reading
-from autofusion.patternlang.lint import check_forms, check_pattern
+from autofusion.patternlang.lint import check_forms, check_pattern, check_statements
+from autofusion.patternlang.lint_names import check_predicates
 from autofusion.patternlang.load import (
     declared_twice,
     defined_twice,
@@ -85,5 +86,9 @@ def _check(file: _File, every: Sequence[_File], surroundings: Surroundings) -> I
         known = other.pattern.pattern if other.pattern is not None and other is not file else None
         if known is not None and known.name == pattern.name:
             yield defined_twice(pattern, known)
-    check = check_pattern if file.pattern.has_forms else check_forms
-    yield from check(pattern, surroundings)
+    if file.pattern.has_forms:
+        yield from check_pattern(pattern, surroundings)
+        return
+    yield from check_forms(pattern, surroundings)
+    yield from check_statements(pattern, file.pattern.broken, surroundings)
+    yield from check_predicates(pattern)

@@ -39,6 +39,13 @@ def check_clauses(pattern: Pattern, surroundings: Surroundings) -> Iterator[Diag
                 pass
 
 
+def check_predicates(pattern: Pattern) -> Iterator[Diagnostic]:
+    """Clauses name known predicates, and as many names as those take; the names themselves are not looked at."""
+    for clause in pattern.where:
+        if isinstance(clause, PredicateClause):
+            yield from _check_count(clause)
+
+
 def check_escape(pattern: Pattern) -> Iterator[Diagnostic]:
     """Escaping names are results of statements other than the root."""
     for reference in pattern.escape:
@@ -127,7 +134,7 @@ def _check_name(pattern: Pattern, name: str, span: Span) -> Iterator[Diagnostic]
         yield report_unknown("AF407", f"{name!r} is bound by no form", name, names, span)
 
 
-def _check_predicate(pattern: Pattern, clause: PredicateClause) -> Iterator[Diagnostic]:
+def _check_count(clause: PredicateClause) -> Iterator[Diagnostic]:
     rule = PREDICATES.get(clause.predicate)
     if rule is None:
         message = f"unknown predicate {clause.predicate!r}"
@@ -137,8 +144,15 @@ def _check_predicate(pattern: Pattern, clause: PredicateClause) -> Iterator[Diag
     if given < least or (given > least and not rule.is_variadic):
         wanted = f"at least {least}" if rule.is_variadic else str(least)
         yield Diagnostic("AF408", f"{clause.predicate} takes {wanted} names, not {given}", span=clause.span)
+
+
+def _check_predicate(pattern: Pattern, clause: PredicateClause) -> Iterator[Diagnostic]:
+    found = [*_check_count(clause)]
+    if found:
+        yield from found
         return
-    kinds = (*rule.kinds, *rule.kinds[-1:] * (given - least))
+    rule = PREDICATES[clause.predicate]
+    kinds = (*rule.kinds, *rule.kinds[-1:] * (len(clause.names) - len(rule.kinds)))
     for reference, kind in zip(clause.names, kinds, strict=True):
         if kind == "statement" and reference.name in _all_names(pattern) - _statements(pattern):
             message = f"{clause.predicate} wants a statement, {reference.name!r} is a value"

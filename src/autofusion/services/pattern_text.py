@@ -19,6 +19,7 @@ def render_list(patterns: PatternList) -> str:
         for row in rows:
             lines += [f"  {_head(row)}", f"      {row.summary}"]
             lines += [f"      CANN: {', '.join(row.cann)}"] if row.cann else []
+            lines += [f"      not in CANN, called {row.own_passes[0]}"] if len(row.own_passes) == 1 else []
     if patterns.operators:
         lines += ["", f"declared operators ({len(patterns.operators)})"]
         for operator in patterns.operators:
@@ -37,6 +38,7 @@ def render_row(row: PatternRow) -> str:
     lines += _wrap("names in reports", row.displays)
     lines += _wrap("operators", row.ops)
     lines += _wrap("passes of CANN", row.cann)
+    lines += _wrap("not in CANN, called", row.own_passes)
     return "\n".join(lines) + "\n"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autofusion.cann_passes import COUNTERPARTS, means_fusion
+from autofusion.cann_passes import COUNTERPARTS, means_fusion, own_pass
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import PatternError
 from autofusion.fusion import find_patterns
@@ -32,7 +32,8 @@ class PatternRow:
 
     What stands in brackets depends on the match: text, or the operator bound to the statement that is named.
 
-    `cann` are the passes of CANN of the same purpose; `may_leave_limits` says that results may leave those of verify.
+    `cann` are the passes of CANN of the same purpose; where CANN has none, `own_passes` are the names that stand for
+    them in switch files and results.  `may_leave_limits` says that results may leave the limits of verify.
     """
 
     name: str
@@ -43,6 +44,7 @@ class PatternRow:
     displays: tuple[str, ...]
     ops: tuple[str, ...]
     cann: tuple[str, ...]
+    own_passes: tuple[str, ...]
     summary: str
     path: str
     may_leave_limits: bool
@@ -119,7 +121,8 @@ def _list_files(path: Path) -> Iterator[Path]:
 
 
 def _describe_pattern(pattern: Pattern, pairs: list[tuple[str, str]]) -> PatternRow:
-    served = (name for name, _ in COUNTERPARTS if any(means_fusion(name, *pair) for pair in pairs))
+    served = [name for name, _ in COUNTERPARTS if any(means_fusion(name, *pair) for pair in pairs)]
+    ops = tuple(dict.fromkeys(op for _, op in pairs))
     return PatternRow(
         name=pattern.name,
         level=pattern.level,
@@ -127,8 +130,9 @@ def _describe_pattern(pattern: Pattern, pairs: list[tuple[str, str]]) -> Pattern
         display=_spell_template(pattern.display),
         op=_spell_template(pattern.op),
         displays=tuple(dict.fromkeys(display for display, _ in pairs)),
-        ops=tuple(dict.fromkeys(op for _, op in pairs)),
+        ops=ops,
         cann=tuple(dict.fromkeys(served)),
+        own_passes=() if served else tuple(map(own_pass, ops)),
         summary=pattern.summary,
         path=pattern.path,
         may_leave_limits=pattern.level == max(LEVELS),
