@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from autofusion.fusion.attention_predicates import ATTENTION_CHECKS
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.fold_predicates import FOLD_CHECKS
 from autofusion.fusion.norm_predicates import NORM_CHECKS
@@ -187,4 +188,5 @@ CHECKS: Mapping[str, Check] = {
     **FOLD_CHECKS,
     **NORM_CHECKS,
     **PRODUCT_CHECKS,
+    **ATTENTION_CHECKS,
 }

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from autofusion.ir import MANUAL, Node
 from autofusion.lowering.absorb import absorb_node
 from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
+from autofusion.lowering.attention import emit_attention
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.host import emit_host
 from autofusion.lowering.joins import join_calls
@@ -82,7 +83,7 @@ def decode_node(node: Node, workspace: Workspace) -> None:
 
 
 def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
-    if emit_content(owner, node, workspace):
+    if emit_content(owner, node, workspace) or emit_attention(owner, node, workspace):
         return
     nodes = flatten_node(node)
     if node.body is not None:

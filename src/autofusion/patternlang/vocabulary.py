@@ -107,6 +107,18 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "halves": PredicateRule(
         ("statement", "statement"), False, "the slices are the first and the second half of the last axis"
     ),
+    "takes_last_axis": PredicateRule(("statement",), False, "the operator runs along the last axis of its operand"),
+    "attends": PredicateRule(
+        ("statement", "statement"),
+        False,
+        "both products have rank 3 or 4, and the second has the axes of the first but for the last",
+    ),
+    "meets_scores": PredicateRule(
+        ("any", "statement"), False, "the first value broadcasts to the other operand of the sum without widening it"
+    ),
+    "is_one_attention": PredicateRule(
+        ("statement",), False, "the nodes of the match are one call of the attention kernel"
+    ),
     "repeats_heads": PredicateRule(
         ("any", "any", "any"),
         False,

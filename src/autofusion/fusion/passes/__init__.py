@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from autofusion.fusion.passes.joint_products import find_joint_products
+from autofusion.fusion.passes.multi_head_attention import find_heads
 from autofusion.fusion.region import Found
 from autofusion.fusion.scope import Scope
 from autofusion.patternlang.model import Pattern
 
 FusionPass = Callable[[Scope, Pattern], Found]
 
-FUSION_PASSES: Mapping[str, FusionPass] = {"joint_products": find_joint_products}
+FUSION_PASSES: Mapping[str, FusionPass] = {
+    "joint_products": find_joint_products,
+    "multi_head_attention": find_heads,
+}

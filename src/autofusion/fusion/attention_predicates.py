@@ -1,0 +1,96 @@
+"""The predicates that attention asks: which axis, which ranks, masks that do not widen, one call of the kernel.
+
+Contracts as in `fusion.predicates`, which lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from autofusion.fusion.attention.nodes import flatten_attention
+from autofusion.fusion.attention.reading import read_attention
+from autofusion.fusion.attention.surroundings import Surroundings
+from autofusion.fusion.binding import Binding
+from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
+from autofusion.fusion.scope import Scope
+from autofusion.ir import Node
+from autofusion.ops.operands import integer
+
+Outcome = tuple[str, Reason] | None
+
+
+def _node(binding: Binding, name: str) -> Node:
+    node = binding.node(name)
+    assert node is not None
+    return node
+
+
+def _check_takes_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    node = _node(binding, names[0])
+    rank = scope.value(node.input(0)).rank
+    if rank is None:
+        return names[0], shape_unknown(names[0], node.input(0))
+    axis = integer(node, "axis", -1) % rank
+    if axis == rank - 1:
+        return None
+    detail = f"{node.name} runs along axis {axis}, not along the last one, {rank - 1}"
+    return names[0], Reason(Code.AXIS, (str(axis), str(rank - 1)), detail, node.name)
+
+
+def _check_attends(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """Products of rank 3 or 4 whose axes before the last two do not change from the scores to the result."""
+    first, last = names
+    scores, result = (scope.value(_node(binding, name).outputs[0]) for name in names)
+    for name, value in ((first, scores), (last, result)):
+        if value.shape is None:
+            return name, shape_unknown(name, value.name)
+    assert scores.shape is not None
+    assert result.shape is not None
+    rank = len(scores.shape)
+    if rank not in (3, 4):
+        detail = f"{scores.name!r} has rank {rank}, attention takes 3 or 4"
+        return first, Reason(Code.KERNEL_LIMIT, ("rank", str(rank), "3 or 4"), detail, value=scores.name)
+    if len(result.shape) == rank and result.shape[:-1] == scores.shape[:-1]:
+        return None
+    got, want = spell_shape(result.shape), spell_shape((*scores.shape[:-1], "value size"))
+    detail = f"{result.name!r} has shape {got}, with these scores it must be {want}"
+    return last, Reason(Code.BROADCAST, ("result", got, want), detail, value=result.name)
+
+
+def _check_meets_scores(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """The mask broadcasts to what it is added to, which holds the scores, axis 0 split or not, and widens nothing."""
+    name, sum_name = names
+    value = scope.value(binding.value(name) or "")
+    target = scope.value(next(operand for operand in _node(binding, sum_name).inputs if operand != value.name))
+    if value.shape is None:
+        return name, shape_unknown(name, value.name)
+    if target.shape is None:
+        return sum_name, shape_unknown(sum_name, target.name)
+    if len(value.shape) > len(target.shape):
+        return name, _widens(name, value.name, "rank", str(len(value.shape)), f"at most {len(target.shape)}")
+    added = len(target.shape) - len(value.shape)
+    for axis, extent in enumerate(value.shape):
+        if extent not in (1, target.shape[added + axis]):
+            return name, _widens(name, value.name, str(axis), str(extent), f"1 or {target.shape[added + axis]}")
+    return None
+
+
+def _widens(name: str, value: str, axis: str, got: str, want: str) -> Reason:
+    what = "rank" if axis == "rank" else f"extent {got} on axis {axis}"
+    detail = f"mask {value!r} has {what}, {want} was expected: it would widen the scores"
+    return Reason(Code.BROADCAST, (axis, got, want), detail, value=value)
+
+
+def _check_is_one_attention(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    """The nodes of the match are one call of the kernel."""
+    nodes = [part for bound in binding.members for part in flatten_attention(bound.node)]
+    reading = read_attention(nodes, Surroundings(scope, [bound.node for bound in binding.members]))
+    return (names[0], reading) if isinstance(reading, Reason) else None
+
+
+ATTENTION_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+    "takes_last_axis": _check_takes_last_axis,
+    "attends": _check_attends,
+    "meets_scores": _check_meets_scores,
+    "is_one_attention": _check_is_one_attention,
+}

@@ -1,0 +1,200 @@
+"""The pass `multi_head_attention`: attention takes in what only it reads of the views round it.
+
+Heads are split and turned, repeated, scaled and joined with past rows on the way to the products, and merged again
+behind them.  The kernel reads and writes through strides, so all of that can go, as far as nobody else reads it and
+strides still say where the elements lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from autofusion.fusion.attention.core import Core
+from autofusion.fusion.attention.nodes import flatten_attention, index_results
+from autofusion.fusion.attention.reading import (
+    SIDES,
+    Reading,
+    find_core,
+    operands_of,
+    read_operand,
+    read_split,
+    split_heads,
+)
+from autofusion.fusion.attention.sides import Link, climb, descend
+from autofusion.fusion.attention.surroundings import Surroundings
+from autofusion.fusion.misses import Miss
+from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.region import Found, Region, order_nodes, region_miss
+from autofusion.fusion.scope import Scope
+from autofusion.ir import Node, Shape
+from autofusion.ops.table import Known
+from autofusion.patternlang.model import Pattern
+
+Ways = Mapping[str, Sequence[Link]]
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A kernel call, and the ways and the nodes behind the core that it takes in."""
+
+    reading: Reading
+    ways: Ways
+    after: Sequence[Node]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes round the core, some twice."""
+        return [*(link.node for way in self.ways.values() for link in way), *self.after]
+
+
+def find_heads(scope: Scope, pattern: Pattern) -> Found:
+    """A region for each attention of the graph that has something to take in, or is the operator Attention."""
+    regions: list[Region] = []
+    misses: list[Miss] = []
+    for position, node in enumerate(scope.graph.topological()):
+        if not _is_attention(node):
+            continue
+        growth = _Growth(scope, node, pattern)
+        region = growth.grow(position)
+        regions += [region] if region is not None else []
+        misses += growth.misses
+    return Found(tuple(regions), tuple(misses))
+
+
+def _is_attention(node: Node) -> bool:
+    if node.body is None:
+        return node.op == "Attention" and not node.domain and not node.opaque
+    return node.pattern == "attention"
+
+
+class _Growth:
+    """One attention, and what may go into it."""
+
+    def __init__(self, scope: Scope, core: Node, pattern: Pattern) -> None:
+        self._scope = scope
+        self._node = core
+        self._pattern = pattern
+        self._known: Known = Surroundings(scope, [core])
+        self.misses: list[Miss] = []
+
+    def grow(self, position: int) -> Region | None:
+        """The largest region round the core that is one kernel call, None where there is nothing to gain."""
+        core = find_core(flatten_attention(self._node), self._known)
+        if isinstance(core, Reason):
+            self._tell("core", core, [])
+            return None
+        ways: Ways = {side: self._way(side, value) for side, value in operands_of(core).items()}
+        fit = self._fit(core, ways, self._after(core))
+        leak = None if fit is None else self._find_leak(fit)
+        while fit is not None and leak is not None:
+            self._tell(leak[0].op, leak[1], fit.nodes)
+            # Where a node must stay for another reader, what stands before it stays as well.
+            fit = self._fit(core, {side: _cut(way, leak[0]) for side, way in fit.ways.items()}, fit.after)
+            leak = None if fit is None else self._find_leak(fit)
+        if fit is None or (not fit.nodes and self._node.body is not None):
+            return None
+        return self._region(fit, position)
+
+    def _region(self, fit: _Fit, position: int) -> Region:
+        members = order_nodes(self._scope, [self._node, *fit.nodes])
+        inner = {node.name for node in members}
+        present = [name for name in fit.reading.present if name and self._reader(name, inner) is not None]
+        return Region(
+            pattern=self._pattern,
+            nodes=members,
+            root=fit.after[-1] if fit.after else self._node,
+            position=position,
+            results=(fit.reading.result, *present),
+            bindings={"core": self._node.name},
+        )
+
+    def _way(self, side: str, value: str) -> list[Link]:
+        """The nodes of the graph on the way up from operand `value`."""
+        made: dict[str, Node] = {}
+        links: list[Link] = []
+        source = value
+        while (node := self._scope.graph.producer(source)) is not None:
+            made.update(index_results([node]))
+            longer = climb(value, made, self._known, scales=side != "v")
+            if len(longer) == len(links):
+                return links
+            links = longer
+            source = links[-1].source
+        return links
+
+    def _after(self, core: Core) -> list[Node]:
+        """The nodes of the graph that alone read the result, one after the other."""
+        made_from: dict[str, Node] = {}
+        value = core.y
+        while value not in self._scope.graph.outputs:
+            uses = self._scope.graph.consumers(value)
+            if len(uses) != 1 or uses[0].index != 0:
+                break
+            made_from[value] = uses[0].node
+            value = uses[0].node.outputs[0]
+        return descend(core.y, made_from, self._known)
+
+    def _fit(self, core: Core, ways: Ways, after: Sequence[Node]) -> _Fit | None:
+        """The longest ways, of no more than these, that strides can say."""
+        fits: list[_Fit] = []
+        for heads in split_heads(core, ways, after, self._known):
+            shorter = {side: self._shorten(core, side, ways[side], heads) for side in SIDES}
+            for op in ("RepeatKV", "Concat"):
+                if _has(shorter["k"], op) != _has(shorter["v"], op):
+                    cut = {side: self._shorten(core, side, _cut_at(shorter[side], op), heads) for side in ("k", "v")}
+                    shorter = {**shorter, **cut}
+            for count in range(len(after), -1, -1):
+                reading = read_split(core, shorter, after[:count], self._known, heads)
+                if reading is not None:
+                    fits.append(_Fit(reading, shorter, after[:count]))
+                    break
+        return max(fits, key=lambda fit: len(fit.nodes), default=None)
+
+    def _shorten(self, core: Core, side: str, way: Sequence[Link], heads: Shape) -> Sequence[Link]:
+        """The longest beginning of `way` that is a view for the kernel."""
+        beginnings = (way[:count] for count in range(len(way), 0, -1))
+        fitting = (part for part in beginnings if read_operand(core, side, part, self._known, heads) is not None)
+        return next(fitting, ())
+
+    def _find_leak(self, fit: _Fit) -> tuple[Node, Reason] | None:
+        """A node round the core that something outside needs too, and why."""
+        inner = {self._node.name, *(node.name for node in fit.nodes)}
+        leaving = {fit.reading.result, *fit.reading.present}
+        for node in fit.nodes:
+            for value in node.results:
+                reason = None if value in leaving else self._reader(value, inner)
+                if reason is not None:
+                    return node, reason
+        return None
+
+    def _reader(self, value: str, inner: set[str]) -> Reason | None:
+        """Who needs `value` outside of the nodes `inner`, None where nobody does."""
+        if value in self._scope.graph.outputs:
+            return Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
+        for use in self._scope.graph.consumers(value):
+            if use.node.name not in inner:
+                detail = f"{value!r} is also read by {use.node.name}"
+                return Reason(Code.MULTI_READER, (value, use.node.name), detail, use.node.name, value)
+        return None
+
+    def _tell(self, part: str, reason: Reason, nodes: Sequence[Node]) -> None:
+        bound = {f"{node.op} {place}": node for place, node in enumerate(order_nodes(self._scope, nodes))}
+        found = {**bound, "core": self._node}
+        self.misses.append(region_miss(self._scope, self._pattern, found, part, reason, len(found) + 1))
+
+
+def _has(way: Sequence[Link], op: str) -> bool:
+    return any(link.node.op == op for link in way)
+
+
+def _cut(way: Sequence[Link], node: Node) -> Sequence[Link]:
+    """The part of `way` below `node`."""
+    places = [place for place, link in enumerate(way) if link.node.name == node.name]
+    return way[: places[0]] if places else way
+
+
+def _cut_at(way: Sequence[Link], op: str) -> Sequence[Link]:
+    """The part of `way` below its first node of operator `op`."""
+    places = [place for place, link in enumerate(way) if link.node.op == op]
+    return way[: places[0]] if places else way
