@@ -39,7 +39,9 @@ COUNTERPARTS = (
     ("ConvBatchnormFusionPass", "Conv+BN"),
     ("Conv2DTransposeBatchnormFusionPass", "ConvTranspose+BN"),
     ("MatMulBiasAddFusionPass", "MatMul+BiasAdd"),
+    ("GeGluV2FusionPass", "Gelu+Mul"),
     ("AddLayerNormFusionPass", "Add+LayerNorm"),
+    ("AddRmsNormFusionGraphPass", "Add+RMSNorm"),
     ("LayerNormFusionPass", "LayerNorm"),
     ("LayerNormFusionPass", "LayerNormalization"),
     ("GroupNormFusionPass", "GroupNorm"),
@@ -60,7 +62,7 @@ MatMulUnsqueezeSqueezeFusionPass MatMulToMatmulV3FusionPass MatMul2MatMulV2Fusio
 BatchMatMulV2ReshapeFusionPass BatchMatMulReduceMeanFusionPass BatchMatMul2MulFusionPass AFullyConnectionReshapePass
 FullyConnectionPowerPass WeightQuantBatchMatmulV2TransposeFusionPass
 BatchNormBnInferFusionPass SingleBatchNormFusion FusedBatchnormFusionPass FusedBatchNormBertFusionPass
-HostBNFusionPass GeGluV2FusionPass ReluFusionPass InplaceAddRmsNormFusionPass AddRmsNormFusionGraphPass
+HostBNFusionPass ReluFusionPass InplaceAddRmsNormFusionPass
 NormalizeFusionPass MaskedSoftmaxWithRelPosBiasFusionPass DropOutDoMaskFusionPass
 InterleaveRope2RotaryPositionEmbeddingFusionPass IncreFlashAttentionQuantFusionPass
 PromptFlashAttentionQuantFusionPass FusedInferAttentionScoreQuantFusionPass V100RequantFusionPass

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from autofusion.ir import Graph
@@ -102,3 +103,8 @@ def test_a_fused_node_of_one_call_keeps_its_gain():
     fused = fuse(graph, "c r")
     lowered = lower(graph, backend="native")
     assert CostModel(graph, lowered=lowered).fused_seconds([fused]) == CostModel(graph).fused_seconds([fused])
+
+
+def test_of_a_table_the_rows_that_are_read_count():
+    graph = build({"i": [3]}, [node("Gather", "t i", "y", axis=0)], "y", {"t": np.zeros((10000, 8), np.float32)})
+    assert CostModel(graph).estimate(graph.node("y")).bytes == 2 * 3 * 8 * 4 + 3 * 4

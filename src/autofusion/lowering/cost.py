@@ -72,7 +72,10 @@ class CostModel:
     def estimate(self, node: Node) -> Cost:
         """The cost of one operator; a fused one reads its operands and writes its results, and nothing in between."""
         parts = flatten_node(node)
-        traffic = sum(self._bytes(name) for name in (*node.operands, *node.results))
+        # Of a table, the rows that are looked up.
+        rows = {part.input(0): part.outputs[0] for part in parts if part.op == "Gather" and not part.domain}
+        read = sum(min(self._bytes(name), self._bytes(rows.get(name, name))) for name in node.operands)
+        traffic = read + sum(self._bytes(name) for name in node.results)
         if node.body is None and node.op in VIEWS:
             traffic = 0
         return Cost(min(sum(self._flops(part) for part in parts), _ENDLESS), min(traffic, _ENDLESS))
