@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from autofusion.plan import NORMS
+from autofusion.plan import ACTIVATIONS, NORMS
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.records import PANEL
 
@@ -19,10 +19,55 @@ KEY_BLOCK = 512
 TILE_MOST = 16
 """Rows that scores are kept for at a time (AF_TILE_MOST)."""
 
+ROWS_MOST = 240
+"""Rows that a product packs at a time (ROWS_MOST of `product.c`)."""
+
+PACKED_MOST = ROWS_MOST * 256
+"""Elements that it packs at a time."""
+
+RESULTS = 4
+"""Results of a product (AF_RESULTS)."""
+
 TABLES = 3
 LEADING_AXES = 4
 
 IDS = {"int32": 4, "int64": 8}
+
+
+def encode_product(bound: BoundStep) -> Fields:
+    """The record of a `matmul` step with a packed b."""
+    _expect_types(bound, {})
+    a, b = bound.shape(bound.operand(0)), bound.shape(bound.operand(1))
+    if bound.integer("trans_a") or len(a) < 2 or len(b) != 2 or a[-1] != b[0]:
+        raise ValueError(f"its shapes {list(a)} and {list(b)} do not fit")
+    widths, gated = list(_part_widths(bound, b[1])), bound.flag("gated")
+    results = bound.step.outputs[:1] if gated else bound.step.outputs
+    if len(results) != (1 if gated else len(widths)) or sum(widths) != b[1]:
+        raise ValueError(f"its widths {widths} do not make {b[1]} columns")
+    for name, width in zip(results, widths, strict=False):
+        if bound.shape(name) != (*a[:-1], width):
+            raise ValueError(f"a result has shape {list(bound.shape(name))}, not {[*a[:-1], width]}")
+    _expect_shape(bound, 2, (b[1],))
+    _expect_shape(bound, 3, bound.shape(bound.result))
+    for place in (4, 5):
+        _expect_shape(bound, place, b[:1])
+    filled = [*widths, *[0] * (RESULTS - len(widths))]
+    ints = [math.prod(a[:-1]), a[-1], len(widths), *filled, bound.code("activation", ACTIVATIONS)]
+    numbers = [bound.number(name) for name in ("scale", "alpha", "beta", "epsilon")]
+    return [*ints, bound.code("norm", NORMS), int(gated)], numbers
+
+
+def measure_product(bound: BoundStep) -> int:
+    """Packed rows, their moments and the second half of a gated block of one thread (`af_product_scratch`)."""
+    right = 4 * ROWS_MOST * (bound.shape(bound.operand(1))[1] // 2) if bound.flag("gated") else 0
+    return 4 * PACKED_MOST + 8 * ROWS_MOST + right
+
+
+def _part_widths(bound: BoundStep, columns: int) -> tuple[int, ...]:
+    if bound.flag("gated"):
+        return (columns // 2, columns // 2)
+    widths = bound.step.attributes.get("widths")
+    return bound.integers("widths", len(widths)) if isinstance(widths, list) and widths else (columns,)
 
 
 def encode_attention(bound: BoundStep) -> Fields:
@@ -165,6 +210,7 @@ def _panel_up(count: int) -> int:
 
 
 TRANSFORMING: Mapping[str, Callable[[BoundStep], Fields]] = {
+    "product": encode_product,
     "attention": encode_attention,
     "norm": encode_norm,
     "group_norm": encode_group_norm,
@@ -172,4 +218,7 @@ TRANSFORMING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "embedding": encode_embedding,
 }
 
-TRANSFORMING_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"attention": measure_attention}
+TRANSFORMING_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
+    "product": measure_product,
+    "attention": measure_attention,
+}

@@ -134,3 +134,42 @@ int af_check_embedding(const checker *c) {
     return check_operand(c, AF_RESULT, elements) || check_optional(c, AF_FURTHER, elements) ||
            check_optional(c, AF_X + 6, e->columns) || check_optional(c, AF_X + 7, e->columns) || check_overlap(c, 0);
 }
+
+/* Results of a product, of which a gated one has one for two halves. */
+static int check_parts(const checker *c) {
+    const af_product *p = &c->step->product;
+    int results = p->gated ? 1 : (int)p->parts;
+    for (int part = 1; part < AF_RESULTS; part++) {
+        int place = AF_FURTHER + part - 1;
+        if (part < results && check_operand(c, place, times(p->rows, p->widths[part]))) return -1;
+        if (part >= results && c->step->operands[place].space != AF_NONE)
+            return refuse(c, "operand %d has no use", place);
+    }
+    return check_operand(c, AF_RESULT, times(p->rows, p->widths[0]));
+}
+
+int af_check_product(const checker *c) {
+    const af_product *p = &c->step->product;
+    if (!within(&p->rows, 2, 0, ELEMENT_LIMIT) || !within(&p->parts, 1, 1, AF_RESULTS) ||
+        !within(p->widths, AF_RESULTS, 0, WINDOW_LIMIT))
+        return refuse(c, "an extent is out of range");
+    if (check_code(c, "activation", p->activation, AF_ACTIVATION_COUNT) ||
+        check_code(c, "normalization", p->norm, AF_NORM_KIND_COUNT))
+        return -1;
+    if (!within(&p->gated, 1, 0, 1) || (p->gated && (p->parts != 2 || p->widths[0] != p->widths[1])))
+        return refuse(c, "its halves do not fit");
+    int64_t columns = 0, panels = 0;
+    for (int part = 0; part < p->parts; part++) {
+        columns += p->widths[part];
+        panels += divide_up(p->widths[part], AF_PANEL);
+    }
+    const int64_t shapes[][2] = {{p->rows, p->depth}, {p->depth, times(panels, AF_PANEL)}, {p->rows, columns}};
+    if (!is_countable(shapes[0], 2) || !is_countable(shapes[1], 2) || !is_countable(shapes[2], 2))
+        return refuse(c, "its matrices are too large");
+    int has_residual = c->step->operands[AF_RESIDUAL].space != AF_NONE;
+    if (has_residual && p->parts > 1) return refuse(c, "a residual has no place in several parts");
+    return check_parts(c) || check_operand(c, AF_A, times(p->rows, p->depth)) ||
+           check_operand(c, AF_B, times(times(panels, AF_PANEL), p->depth)) || check_optional(c, AF_BIAS, columns) ||
+           check_optional(c, AF_RESIDUAL, times(p->rows, p->widths[0])) || check_optional(c, 5, p->depth) ||
+           check_optional(c, 6, p->depth) || check_scratch(c, af_product_scratch(p)) || check_overlap(c, 0);
+}

@@ -57,6 +57,7 @@ enum af_kernel {
     AF_GROUP_NORM,
     AF_ROTARY,
     AF_EMBEDDING,
+    AF_PRODUCT,
     AF_KERNEL_COUNT
 };
 
@@ -175,8 +176,9 @@ typedef struct af_step {
         af_group_norm group_norm;
         af_rotary rotary;
         af_embedding embedding;
+        af_product product;
     };
-    double scale, alpha, beta, unused;
+    double scale, alpha, beta, further;
 } af_step;
 
 _Static_assert(sizeof(af_step) == 1192, "the layout of runtime/records.py");

@@ -44,6 +44,14 @@ typedef struct af_rotary {
     int64_t cos_strides[4], sin_strides[4];
 } af_rotary;
 
+/* A product with a constant matrix whose columns are dealt out to `parts` results, or are two factors: `gated`.
+   `norm` is an af_norm_kind, whose epsilon is `further` of the step. */
+enum { AF_RESULTS = 4 };
+
+typedef struct af_product {
+    int64_t rows, depth, parts, widths[AF_RESULTS], activation, norm, gated;
+} af_product;
+
 enum { AF_TABLES = 3, AF_LEADING = 4 };
 
 /* A table with ids has `count` rows; a tensor without has `id_size` 0 and `strides` along the leading axes. */

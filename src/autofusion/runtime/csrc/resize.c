@@ -107,9 +107,9 @@ static void resize_pixel(const af_resize *r, const float *x, float *y, const rea
 void af_run_resize(const af_call *call, int64_t part, int64_t parts) {
     const af_resize *r = &call->step->resize;
     const double scales[3] = {call->step->scale, call->step->alpha, call->step->beta};
-    double a = call->step->unused;
+    double a = call->step->further;
     int64_t x_image = r->x[0] * r->x[1] * r->x[2] * r->x_pitch;
-    af_range rows = share(r->images * r->y[0] * r->y[1], 1, part, parts);
+    af_range rows = share(r->channels > 0 ? r->images * r->y[0] * r->y[1] : 0, 1, part, parts);
     for (int64_t first = 0; first < r->y[2]; first += COLUMNS) {
         reach columns[COLUMNS];
         int64_t count = smaller(r->y[2] - first, COLUMNS);

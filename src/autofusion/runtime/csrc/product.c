@@ -1,0 +1,158 @@
+/* Products of the rows of a with a constant matrix: rows may be normalized first, columns are dealt out to several
+   results or make a gated one.
+
+   A block of rows is packed for a part of the depth, then meets panel after panel of that part, so that a is read once
+   and b once for every block.  Between parts of the depth y holds the sums. */
+#include "product.h"
+#include "row_norm.h"
+
+enum { GAMMA = 5, BETA = 6 };
+
+typedef struct task {
+    const af_call *call;
+    const af_epilogue *epilogue, *plain;
+    float *packed;       /* PACKED_MOST numbers */
+    af_moments *moments; /* of the rows of the block, or null */
+    float *right;        /* the second half of a gated product: [ROWS_MOST][columns] */
+} task;
+
+/* Rows of a block and columns of a part of the depth: what is packed of them stays in the second cache. */
+enum { ROWS_MOST = 240, DEPTH_MOST = 256, PACKED_MOST = ROWS_MOST * DEPTH_MOST };
+
+enum { PACKED_BYTES = sizeof(float) * PACKED_MOST, MOMENTS_BYTES = sizeof(af_moments) * ROWS_MOST };
+
+int64_t af_product_scratch(const af_product *p) {
+    return PACKED_BYTES + MOMENTS_BYTES + (p->gated ? (int64_t)sizeof(float) * ROWS_MOST * p->widths[1] : 0);
+}
+
+static float *find_result(const af_call *call, int part) {
+    return call->operands[part == 0 ? AF_RESULT : AF_FURTHER + part - 1];
+}
+
+/* Panels and columns ahead of each part of b. */
+static int64_t count_panels(int64_t columns) { return divide_up(columns, AF_PANEL); }
+
+/* Columns of one panel, beginning at `column` of its part, of a tile whose rows begin at `row` of the block. */
+static void aim(const task *t, af_product_tile *tile, int place, int part, int64_t column, int64_t first_row,
+                int64_t row) {
+    const af_product *p = &t->call->step->product;
+    const float *bias = t->call->operands[AF_BIAS], *residual = t->call->operands[AF_RESIDUAL];
+    int64_t width = p->widths[part], at = first_row + row, before = 0;
+    for (int earlier = 0; earlier < part; earlier++) before += p->widths[earlier];
+    int is_right = p->gated && part == 1;
+    tile->y[place] = is_right ? t->right + row * width + column : find_result(t->call, part) + at * width + column;
+    tile->y_pitch[place] = width;
+    tile->columns[place] = smaller(AF_PANEL, width - column);
+    tile->bias[place] = bias ? bias + before + column : NULL;
+    tile->residual[place] = residual ? residual + at * width + column : NULL;
+    tile->residual_pitch = width;
+}
+
+/* One or two panels of a part times all packed rows. */
+static void run_panels(const task *t, int part, int64_t panel, int64_t panels, af_range rows, af_range depth) {
+    const af_product *p = &t->call->step->product;
+    int64_t ahead = 0, length = depth.last - depth.first;
+    for (int earlier = 0; earlier < part; earlier++) ahead += count_panels(p->widths[earlier]);
+    const float *b = t->call->operands[AF_B] + ((ahead + panel) * p->depth + depth.first) * AF_PANEL;
+    af_product_tile tile = {
+        .panels = {b, b + p->depth * AF_PANEL},
+        .depth = length,
+        .epilogue = p->gated && part == 1 ? t->plain : t->epilogue,
+        .first = depth.first == 0,
+        .last = depth.last == p->depth,
+    };
+    int64_t count = rows.last - rows.first, tiles = divide_up(count, AF_PRODUCT_ROWS);
+    const float *packed = t->packed, *next = b + panels * p->depth * AF_PANEL;
+    for (int64_t i = 0, row = 0; i < tiles; i++) {
+        int64_t height = (count - row) / (tiles - i);
+        af_range fetched = share(panels * length * AF_PANEL, AF_PANEL, i, tiles);
+        tile.ahead = next + fetched.first;
+        tile.ahead_lines = (fetched.last - fetched.first) / AF_PANEL;
+        for (int64_t place = 0; place < panels; place++)
+            aim(t, &tile, (int)place, part, (panel + place) * AF_PANEL, rows.first, row);
+        tile.a = packed;
+        af_run_product_tile(&tile, height, panels);
+        packed += height * length;
+        row += height;
+    }
+}
+
+static void pack_block(const task *t, af_range rows, af_range depth) {
+    const af_product *p = &t->call->step->product;
+    int64_t count = rows.last - rows.first, tiles = divide_up(count, AF_PRODUCT_ROWS);
+    float *packed = t->packed;
+    for (int64_t i = 0, row = 0; i < tiles; i++) {
+        int64_t height = (count - row) / (tiles - i);
+        const float *a = t->call->operands[AF_A] + (rows.first + row) * p->depth;
+        af_pack_rows(a, p->depth, height, depth, t->moments ? t->moments + row : NULL, t->call->operands[GAMMA],
+                     t->call->operands[BETA], packed);
+        packed += height * (depth.last - depth.first);
+        row += height;
+    }
+}
+
+/* y = left * right for the columns of `panels`. */
+static void gate(const task *t, af_range rows, af_range panels) {
+    const af_product *p = &t->call->step->product;
+    int64_t width = p->widths[0], first = panels.first * AF_PANEL, last = smaller(panels.last * AF_PANEL, width);
+    for (int64_t row = rows.first; row < rows.last; row++) {
+        float *y = t->call->operands[AF_RESULT] + row * width;
+        const float *right = t->right + (row - rows.first) * width;
+        int64_t i = first;
+        for (; i + AF_WIDTH <= last; i += AF_WIDTH) store(y + i, load(y + i) * load(right + i));
+        for (; i < last; i++) y[i] *= right[i];
+    }
+}
+
+/* Panels of a part that belong to this share. */
+static af_range share_panels(const af_product *p, int part, int64_t number, int64_t shares) {
+    return share(count_panels(p->widths[part]), AF_PRODUCT_PANELS, number, shares);
+}
+
+static void run_block(const task *t, af_range rows, int64_t number, int64_t shares) {
+    const af_product *p = &t->call->step->product;
+    if (t->moments)
+        for (int64_t row = rows.first; row < rows.last; row++)
+            t->moments[row - rows.first] = measure_row(t->call->operands[AF_A] + row * p->depth, p->depth, p->norm,
+                                                       (float)t->call->step->further);
+    /* One tile of rows leaves b alone in the caches: the longer the run of a panel, the better. */
+    int64_t count = rows.last - rows.first;
+    int64_t most = count > AF_PRODUCT_ROWS ? DEPTH_MOST : PACKED_MOST / (count > 0 ? count : 1);
+    int64_t pieces = p->depth > most ? divide_up(p->depth, most) : 1;
+    for (int64_t piece = 0; piece < pieces; piece++) {
+        af_range depth = share(p->depth, 1, piece, pieces);
+        pack_block(t, rows, depth);
+        for (int part = 0; part < p->parts; part++) {
+            af_range panels = share_panels(p, part, number, shares);
+            for (int64_t panel = panels.first; panel < panels.last; panel += AF_PRODUCT_PANELS)
+                run_panels(t, part, panel, smaller(AF_PRODUCT_PANELS, panels.last - panel), rows, depth);
+        }
+    }
+    if (p->gated) gate(t, rows, share_panels(p, 0, number, shares));
+}
+
+void af_run_product(const af_call *call, int64_t part, int64_t parts) {
+    const af_product *p = &call->step->product;
+    char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
+    af_epilogue epilogue = make_epilogue(call->step, p->activation, NULL, NULL, 0), plain = epilogue;
+    plain.low = -__builtin_inff();
+    plain.high = __builtin_inff();
+    plain.late.function = AF_IDENTITY;
+    task t = {.call = call, .epilogue = &epilogue, .plain = &plain, .packed = (float *)scratch};
+    if (p->norm != AF_NORM_NONE) t.moments = (af_moments *)(scratch + PACKED_BYTES);
+    t.right = (float *)(scratch + PACKED_BYTES + MOMENTS_BYTES);
+    af_range rows = {0, p->rows};
+    int64_t number = part, shares = parts;
+    /* With many rows each share takes some of them; with few, some of the panels, so that b is read once. */
+    if (p->rows >= ROWS_MOST * parts) {
+        rows = share(p->rows, AF_PRODUCT_ROWS, part, parts);
+        number = 0;
+        shares = 1;
+    }
+    int64_t blocks = divide_up(rows.last - rows.first, ROWS_MOST);
+    for (int64_t i = 0, row = rows.first; i < blocks; i++) {
+        int64_t count = divide_up(rows.last - row, blocks - i);
+        run_block(&t, (af_range){row, row + count}, number, shares);
+        row += count;
+    }
+}
