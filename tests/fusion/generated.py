@@ -28,12 +28,12 @@ MANY = 500
 
 @dataclass(frozen=True)
 class Sample:
-    """The values of a pattern: shapes of the variable ones, arrays or shapes of the constants.
+    """The values of a pattern: shapes of the variable ones or arrays of integers, arrays or shapes of the constants.
 
     `rest` names, by `statement:operator`, the operands that stand for `...`.
     """
 
-    inputs: Mapping[str, tuple[int, ...]]
+    inputs: Mapping[str, tuple[int, ...] | np.ndarray]
     constants: Mapping[str, tuple[int, ...] | np.ndarray | np.generic]
     attributes: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
     rest: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
@@ -201,6 +201,8 @@ class _Writer:
                 self._further.append(f"{result}_second")
             case "RMSNormalization":
                 self._write_rms(operands, result)
+            case "Rotary":
+                self._write_rotary(operands, result)
             case "Swish":
                 self._define("alpha", np.float32(0.7))
                 self._node("Mul", [operands[0], "alpha"], f"{result}_scaled")
@@ -213,7 +215,7 @@ class _Writer:
                 tests = {test.name: -1 if test.is_last else test.value for test in call.attributes}
                 if call.op == "Cast":
                     tests["to"] = helper.np_dtype_to_tensor_dtype(self._types[result])
-                self._node(call.op, operands, result, tests)
+                self._node(call.op, operands, result, tests, *self._variant.form.by_name[result].names[1:])
 
     def _write_rms(self, operands: list[str], result: str) -> None:
         """The operator is younger than the models."""
@@ -226,14 +228,32 @@ class _Writer:
         self._node("Div", [operands[0], f"{result}_root"], f"{result}_normal")
         self._node("Mul", [f"{result}_normal", operands[1]], result)
 
-    def _node(self, op: str, operands: list[str], result: str, tests: Mapping[str, object] | None = None) -> None:
+    def _write_rotary(self, operands: list[str], result: str) -> None:
+        """Halves of a last axis of 6."""
+        x, cos, sin = operands
+        self._define("halves", np.array([3, 3]))
+        self._node("Split", [x, "halves"], f"{result}_low", {"axis": -1}, f"{result}_high")
+        self._node("Neg", [f"{result}_high"], f"{result}_minus")
+        self._node("Concat", [f"{result}_minus", f"{result}_low"], f"{result}_turned", {"axis": -1})
+        self._node("Mul", [x, cos], f"{result}_straight")
+        self._node("Mul", [f"{result}_turned", sin], f"{result}_crossed")
+        self._node("Add", [f"{result}_straight", f"{result}_crossed"], result)
+
+    def _node(
+        self, op: str, operands: list[str], result: str, tests: Mapping[str, object] | None = None, *further: str
+    ) -> None:
         attributes = {**self._sample.attributes.get(op, {}), **(tests or {})}
-        self._nodes.append(helper.make_node(op, operands, [result], name=result.upper(), **attributes))
+        self._nodes.append(helper.make_node(op, operands, [result, *further], name=result.upper(), **attributes))
 
     def _number(self, term: Number, call: Call, reader: str) -> str:
         name = f"{reader}_{term.value:g}"
-        is_axis = call.op == "Unsqueeze"
-        self._define(name, np.array([int(term.value)]) if is_axis else np.asarray(term.value, self._types[reader]))
+        match call.op:
+            case "Unsqueeze":
+                self._define(name, np.array([int(term.value)]))
+            case "Gather":
+                self._define(name, np.array(int(term.value)))
+            case _:
+                self._define(name, np.asarray(term.value, self._types[reader]))
         return name
 
     def _operand(self, name: str, reader: str) -> str:
@@ -241,7 +261,9 @@ class _Writer:
             return ""
         name = self._variant.resolve(name)
         if name in self._sample.inputs:
-            self._feeds.setdefault(name, self._array(self._sample.inputs[name]).astype(self._edge))
+            given = self._sample.inputs[name]
+            array = self._array(given).astype(self._edge) if isinstance(given, tuple) else given
+            self._feeds.setdefault(name, array)
         elif name not in self._variant.form.by_name:
             self._define(name, self._sample.constants[name])
             if self._constants[name].dtype.kind == "f":

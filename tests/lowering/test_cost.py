@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autofusion.ir import Graph
+from autofusion.ir import DType, Graph
 from autofusion.lowering import lower
 from autofusion.lowering.cost import (
     BANDWIDTH,
@@ -106,5 +106,7 @@ def test_a_fused_node_of_one_call_keeps_its_gain():
 
 
 def test_of_a_table_the_rows_that_are_read_count():
-    graph = build({"i": [3]}, [node("Gather", "t i", "y", axis=0)], "y", {"t": np.zeros((10000, 8), np.float32)})
-    assert CostModel(graph).estimate(graph.node("y")).bytes == 2 * 3 * 8 * 4 + 3 * 4
+    graph = build(
+        {"i": [3]}, [node("Gather", "t i", "y", axis=0)], "y", {"t": np.zeros((10000, 8), np.float32)}, DType.INT64
+    )
+    assert CostModel(graph).estimate(graph.node("y")).bytes == 2 * 3 * 8 * 4 + 3 * 8

@@ -57,13 +57,14 @@ def check_cycle(scope: Scope, pattern: Pattern, binding: Binding) -> Breach | No
 
 
 def escaped_values(scope: Scope, pattern: Pattern, binding: Binding) -> tuple[str, ...]:
-    """The values named in `escape` that something outside the match reads."""
+    """The inner values named in `escape` that something outside the match reads."""
     members = {bound.node.name for bound in binding.members}
     values = [binding.value(reference.name) for reference in pattern.escape]
     return tuple(
         value
         for value in dict.fromkeys(values)
         if value
+        and value not in binding.root.node.outputs
         and (value in scope.graph.outputs or any(use.node.name not in members for use in scope.graph.consumers(value)))
     )
 

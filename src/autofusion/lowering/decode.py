@@ -15,6 +15,7 @@ from autofusion.ir import MANUAL, Node
 from autofusion.lowering.absorb import absorb_node
 from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
 from autofusion.lowering.attention import emit_attention
+from autofusion.lowering.embedding import open_embedding
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.host import emit_host
 from autofusion.lowering.joins import join_calls
@@ -87,6 +88,10 @@ def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
         return
     nodes = flatten_node(node)
     if node.body is not None:
+        call = open_embedding(nodes, node.results, workspace)
+        if call is not None:
+            _emit_call(owner, call, workspace)
+            return
         nodes = fold_transposed(nodes, node.results, workspace)
         nodes = merge_prologues(nodes, node.results, workspace.scope, lambda part: _has_kernel(part, workspace))
     pieces = _Body(nodes, node.results, workspace).pieces(owner)
