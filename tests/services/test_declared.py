@@ -38,6 +38,30 @@ act  = com.acme::Whirl<count = 2> (conv, shift)
 """
 
 
+ODD = """schema   = 1
+domain   = "com.acme"
+name     = "Odd"
+summary  = "Results of every kind."
+inputs   = ["x", "flag?"]
+outputs  = ["same", "const", "flat", "chosen"]
+opset    = 17
+function = '''
+same   = Identity(x)
+const  = Constant <value_floats = [1.0, 2.0]> ()
+shape  = Shape(x)
+zero   = Constant <value_ints = [0]> ()
+first  = Gather(shape, zero)
+minus  = Constant <value_ints = [-1]> ()
+target = Concat <axis = 0> (first, minus)
+flat   = Reshape(x, target)
+idle   = Dropout(x)
+truth  = Constant <value = bool {1}> ()
+chosen = If (truth) <then_branch = t () => (float[a, b, c] p) { p = Exp(idle) },
+                     else_branch = e () => (float[a, b, c] q) { q = Identity(x) }>
+'''
+"""
+
+
 def build(folder: Path, proto: onnx.ModelProto, **options: object) -> tuple[Path, Path, CompileOptions]:
     """The model file, its artifact and the options it was compiled with."""
     mine = declare(folder)
@@ -157,6 +181,28 @@ def test_both_results_are_computed(tmp_path: Path) -> None:
     y, root = row_scale(given, 0.25)
     np.testing.assert_allclose(found["y"], y, rtol=1e-5)
     np.testing.assert_allclose(found["root"], root, rtol=1e-5)
+
+
+def test_bodies_of_every_kind(tmp_path: Path) -> None:
+    """Results that are an operand, a constant, a view of computed shape and the result of control flow."""
+    mine = declare(tmp_path)
+    (mine / "operators" / "odd.toml").write_text(ODD, encoding="utf-8")
+    nodes = [
+        node("Odd", "x", "same const flat chosen", "one", "com.acme"),
+        node("Odd", "same", "_ _ _ again", "two", "com.acme"),
+        node("Mul", "flat flat", "square", "mul"),
+    ]
+    outputs = [tensor(name, None) for name in ("same", "const", "chosen", "again", "square")]
+    proto = model(nodes, [tensor("x", ["n", 3, 4])], outputs, domains={"com.acme": 1})
+    path, artifact, options = build(tmp_path, proto)
+    assert compile_model(path, options).model.operator_count == 3
+    x = random(4, 2, 3, 4)
+    found = autofusion.load(artifact).run({"x": x})
+    np.testing.assert_array_equal(found["same"], x)
+    np.testing.assert_array_equal(found["const"], np.float32([1, 2]))
+    np.testing.assert_allclose(found["again"], np.exp(x), rtol=1e-6)
+    np.testing.assert_allclose(found["square"], x.reshape(2, 12) ** 2, rtol=1e-6)
+    assert verify_artifact(path, artifact, pattern_directories=options.pattern_directories).ok
 
 
 def test_equal_inputs_give_equal_bytes(tmp_path: Path) -> None:

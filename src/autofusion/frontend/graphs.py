@@ -145,10 +145,12 @@ class GraphReader:
         body = Graph(node.op, node.operands, node.outputs)
         for name in node.operands:
             body.set_value(replace(scope.value(name), content=None))
-        inner = scope.nest(body)
+        inner, counted = scope.nest(body), self.operator_count
         for part in self._inliner.inline(self._functions[key], replace(raw, outputs=node.outputs)):
             if not self._add_constant(part, inner):
                 self._add_node(part, node.origin, inner, {})
+        # The model has one operator here, whatever graphs stand in its body.
+        self.operator_count = counted
         body.opsets = {"": newest_opset()}
         scope.graph.add(replace(node, body=body), [body.value(name) for name in node.outputs])
 
