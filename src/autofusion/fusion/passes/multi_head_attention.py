@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autofusion.fusion.attention.core import Core
-from autofusion.fusion.attention.nodes import flatten_attention, index_results
+from autofusion.fusion.attention.nodes import flatten_attention, index_results, key_of
 from autofusion.fusion.attention.reading import (
     SIDES,
     Reading,
@@ -42,10 +42,13 @@ class _Fit:
     ways: Ways
     after: Sequence[Node]
 
+    inside: frozenset[str]
+
     @property
     def nodes(self) -> list[Node]:
-        """The nodes round the core, some twice."""
-        return [*(link.node for way in self.ways.values() for link in way), *self.after]
+        """The nodes round the core, some twice; those `inside` of it are none."""
+        links = [link.node for way in self.ways.values() for link in way]
+        return [*(node for node in links if key_of(node) not in self.inside), *self.after]
 
 
 def find_heads(scope: Scope, pattern: Pattern) -> Found:
@@ -76,11 +79,12 @@ class _Growth:
         self._node = core
         self._pattern = pattern
         self._known: Known = Surroundings(scope, [core])
+        self._inner = flatten_attention(core)
         self.misses: list[Miss] = []
 
     def grow(self, position: int) -> Region | None:
         """The largest region round the core that is one kernel call, None where there is nothing to gain."""
-        core = find_core(flatten_attention(self._node), self._known)
+        core = find_core(self._inner, self._known)
         if isinstance(core, Reason):
             self._tell("core", core, [])
             return None
@@ -110,10 +114,10 @@ class _Growth:
         )
 
     def _way(self, side: str, value: str) -> list[Link]:
-        """The nodes of the graph on the way up from operand `value`."""
-        made: dict[str, Node] = {}
-        links: list[Link] = []
-        source = value
+        """The nodes on the way up from operand `value`, those inside the core first."""
+        made = dict(index_results(self._inner))
+        links = climb(value, made, self._known, scales=side != "v")
+        source = links[-1].source if links else value
         while (node := self._scope.graph.producer(source)) is not None:
             made.update(index_results([node]))
             longer = climb(value, made, self._known, scales=side != "v")
@@ -147,7 +151,7 @@ class _Growth:
             for count in range(len(after), -1, -1):
                 reading = read_split(core, shorter, after[:count], self._known, heads)
                 if reading is not None:
-                    fits.append(_Fit(reading, shorter, after[:count]))
+                    fits.append(_Fit(reading, shorter, after[:count], frozenset(map(key_of, self._inner))))
                     break
         return max(fits, key=lambda fit: len(fit.nodes), default=None)
 
