@@ -16,8 +16,8 @@ ROWS: Mapping[str, tuple[int, ...] | np.ndarray | np.generic] = {
 }
 
 
-def _slice(name: str, start: int, end: int) -> dict[str, np.ndarray]:
-    bounds = {"start": start, "end": end, "axis": -1, "step": 1}
+def _slice(name: str, start: int, end: int, step: int = 1) -> dict[str, np.ndarray]:
+    bounds = {"start": start, "end": end, "axis": -1, "step": step}
     return {f"{name}_{key}": np.array([value]) for key, value in bounds.items()}
 
 
@@ -47,8 +47,26 @@ NORM_ROWS: Mapping[str, tuple[Shapes, Constants] | tuple[Shapes, Constants, Attr
     ),
     "softmax": ({"x": (2, 3, 6)}, {"axes": np.array([1]), "axes2": np.array([-2])}),
     "rotary": (
-        {"x": (2, 3, 4, 6), "cos": (4, 6), "sin": (4, 6)},
-        {**_slice("low", 0, 3), **_slice("high", 3, 2**63 - 1)},
+        {"x": (2, 3, 4, 6), "cos": (4, 1), "sin": (4, 1)},
+        {**_slice("low", 0, 3), **_slice("high", 3, 2**63 - 1), "sizes": np.array([3, 3])},
+    ),
+    "rotary_pairs": (
+        {"x": (2, 3, 4, 6), "cos": (4, 1), "sin": (4, 1)},
+        {
+            **_slice("even", 0, 6, 2),
+            **_slice("odd", 1, 2**63 - 1, 2),
+            "even_place": np.array([4]),
+            "odd_place": np.array([-1]),
+            "shape": np.array([2, 3, 4, 6]),
+            "pairing": np.array([2, 3, 4, 3, 2]),
+            "sizes": np.array([1, 1]),
+            "a_place": np.array([4]),
+            "b_place": np.array([-1]),
+        },
+    ),
+    "rotary_part": (
+        {"x": (2, 3, 4, 9), "cos": (4, 6), "sin": (4, 6)},
+        {**_slice("part", 0, 6), **_slice("rest", 6, 9), "sizes": np.array([6, 3])},
     ),
     "instance_norm": (
         {"x": (2, 4, 3, 5)},

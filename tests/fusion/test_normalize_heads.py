@@ -31,7 +31,8 @@ def rotary(cut: tuple[int, int] = (4, 4), step: int = 1, axis: int = 3, order: s
 
 def test_rotary() -> None:
     node = only(rotary())
-    assert (node.op, node.display, node.inputs) == ("RotaryHalves", "RotaryEmbedding", ("x", "cos", "sin"))
+    assert (node.op, node.display, node.inputs) == ("Rotary", "RotaryEmbedding", ("x", "cos", "sin"))
+    assert node.attributes == {"interleaved": 0, "width": 8}
     assert node.body is not None
 
 
@@ -39,7 +40,7 @@ def test_rotary() -> None:
     ("graph", "reason"),
     [
         (rotary(cut=(4, 3)), "AXIS((3, 8), (4, 8))"),
-        (rotary(step=2), "AXIS((0, 4), (0, 4))"),
+        (rotary(step=2), "AXIS((0, 4, 2), (0, 4, 1))"),
     ],
 )
 def test_other_cuts_are_no_rotary(graph: Graph, reason: str) -> None:

@@ -13,7 +13,6 @@ from autofusion.fusion.binding import Binding
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
 from autofusion.ir import DType, Node, Shape, Value
-from autofusion.ir.dims import multiply
 
 Outcome = tuple[str, Reason] | None
 
@@ -184,54 +183,6 @@ def _check_groups_channels(scope: Scope, binding: Binding, names: tuple[str, ...
     return name, Reason(Code.KERNEL_LIMIT, ("groups", got, want), detail, value=grouped.name)
 
 
-def _check_halves(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    """The slices are the first and the second half of the last axis."""
-    for place, name in enumerate(names):
-        node = _node(binding, name)
-        source = scope.value(node.input(0))
-        if source.shape is None:
-            return name, shape_unknown(name, source.name)
-        width = source.shape[-1]
-        bounds = [_number(scope, operand) for operand in node.inputs[1:5]]
-        if not isinstance(width, int) or len(bounds) < 3 or any(bound is None for bound in bounds):
-            detail = f"{node.name} does not cut the last axis of {source.name!r} at constant places"
-            return name, Reason(Code.NOT_CONSTANT, (name,), detail, node.name, source.name)
-        start, end, axis, step = (bound or 0 for bound in (*bounds, 1)[:4])
-        start, end = (min(bound + width * (bound < 0), width) for bound in (start, end))
-        got, want = (start, end), (0, width // 2) if place == 0 else (width // 2, width)
-        if width % 2 or step != 1 or axis % len(source.shape) != len(source.shape) - 1 or got != want:
-            detail = f"{node.name} takes {got} of axis {axis}, {want} of the last axis was expected"
-            return name, Reason(Code.AXIS, (str(got), str(want)), detail, node.name)
-    return None
-
-
-def _number(scope: Scope, name: str) -> int | None:
-    array = scope.constant(name) if name else None
-    return int(array.reshape(())) if array is not None and array.size == 1 else None
-
-
-def _check_repeats_heads(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    """Every head stands beside its copies: [batch, heads, copies, rows, width] read as [batch, heads * copies, ...]."""
-    shapes: list[Shape] = []
-    for name in names:
-        value = _value(scope, binding, name)
-        if value.shape is None:
-            return name, shape_unknown(name, value.name)
-        shapes.append(value.shape)
-    result, wide, source = shapes
-    if len(source) == 4 and len(wide) == 5 and wide[:2] == source[:2] and wide[3:] == source[2:]:
-        batch, heads, rows, width = source
-        copies = list(wide)[2]
-        if isinstance(copies, int):
-            repeated = multiply(heads, copies)
-            # Batch and heads may have been read as one axis.
-            if result in ((batch, repeated, rows, width), (multiply(batch, repeated), rows, width)):
-                return None
-    got, want = spell_shape(wide), spell_shape(source)
-    detail = f"{want} is spread to {got} and read as {spell_shape(result)}, which does not repeat heads one by one"
-    return names[1], Reason(Code.KERNEL_LIMIT, ("heads", got, want), detail, value=binding.value(names[1]) or "")
-
-
 NORM_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
     "result_like": _check_result_like,
     "over_last_axes": _check_over_last_axes,
@@ -242,6 +193,4 @@ NORM_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] 
     "is_zero": _check_filled(0.0),
     "along_channels": _check_along_channels,
     "groups_channels": _check_groups_channels,
-    "halves": _check_halves,
-    "repeats_heads": _check_repeats_heads,
 }

@@ -12,6 +12,7 @@ from typing import cast
 from autofusion.fusion.attention_predicates import ATTENTION_CHECKS
 from autofusion.fusion.binding import Binding
 from autofusion.fusion.fold_predicates import FOLD_CHECKS
+from autofusion.fusion.head_predicates import HEAD_CHECKS
 from autofusion.fusion.norm_predicates import NORM_CHECKS
 from autofusion.fusion.product_predicates import PRODUCT_CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
@@ -187,6 +188,7 @@ CHECKS: Mapping[str, Check] = {
     "keeps_channels": _check_keeps_channels,
     **FOLD_CHECKS,
     **NORM_CHECKS,
+    **HEAD_CHECKS,
     **PRODUCT_CHECKS,
     **ATTENTION_CHECKS,
 }

@@ -107,6 +107,15 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "halves": PredicateRule(
         ("statement", "statement"), False, "the slices are the first and the second half of the last axis"
     ),
+    "alternates": PredicateRule(
+        ("statement", "statement"), False, "the slices are the elements of even and of odd place of the last axis"
+    ),
+    "leads": PredicateRule(
+        ("statement", "statement"), False, "the first slice is the beginning of the last axis, the second one the rest"
+    ),
+    "splits_evenly": PredicateRule(("statement",), False, "the Split gives two equal halves of the last axis"),
+    "adds_last_axis": PredicateRule(("statement",), True, "each view puts one axis of extent 1 behind the last"),
+    "pairs_up": PredicateRule(("any", "any"), False, "the first value is the second with its last axis read as pairs"),
     "takes_last_axis": PredicateRule(("statement",), False, "the operator runs along the last axis of its operand"),
     "attends": PredicateRule(
         ("statement", "statement"),

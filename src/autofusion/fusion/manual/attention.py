@@ -17,7 +17,7 @@ _BEFORE_SOFTMAX = frozenset(
 _AFTER_SOFTMAX = frozenset(
     {"Cast", "Where", "IsNaN", "Mul", "Dropout", "Reshape", "Transpose", "Identity", "Squeeze", "Unsqueeze", "Expand"}
 )
-_ON_THE_WAY = frozenset({"RotaryHalves", "RotaryEmbedding", "RMSNormalization", "LayerNormalization"})
+_ON_THE_WAY = frozenset({"Rotary", "RotaryEmbedding", "RMSNormalization", "LayerNormalization"})
 
 
 def find_attention(scope: Scope, part: str) -> Iterator[frozenset[str]]:

@@ -91,7 +91,7 @@ CHAINS: Mapping[str, tuple[Chain, ...]] = {
     "conv_relu": ((_CONV, _ACTIVATIONS["relu"]),),
     "conv_bn_relu": _then(_CONV_NORM, _ACTIVATIONS["relu"]),
     "pool": ((_unit("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"),),),
-    "rotary": ((_unit("RotaryHalves", "RotaryEmbedding"),),),
+    "rotary": ((_unit("Rotary", "RotaryEmbedding"),),),
 }
 """Words for chains: each alternative in the order of preference, its nodes in dataflow order."""
 
