@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autofusion.errors import ArtifactError
-from autofusion.fusion import Controls
+from autofusion.fusion import Controls, Rule
 from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 
@@ -23,6 +23,7 @@ FULL = CompileOptions(
         {"s.cfg": {"ALL": False, "Conv+BN": True}},
         {"conv1": "x.ini"},
         {"layer*": "--fusion_scope"},
+        (Rule("ffn", ("dense", "relu"), "ops", ("*",), ("layer*",), "r.toml"), Rule("stem", ("conv1",))),
     ),
     dims={"batch": 2},
     shapes={"x": (1, "n", -1), "s": ()},
@@ -37,10 +38,12 @@ def test_settings_come_back(options: CompileOptions) -> None:
     assert CompileOptions.from_settings(options.to_settings()) == options
 
 
-def test_folders_of_patterns_are_recorded_by_name() -> None:
-    folders = (Path("somewhere/mine"),)
+def test_folders_of_patterns_are_recorded_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    folders = (Path("somewhere/mine"), Path())
     settings = CompileOptions(pattern_directories=folders).to_settings()
-    assert settings["patterns"] == ["mine"]
+    assert settings["patterns"] == ["mine", "here"]
     assert CompileOptions.from_settings(settings, folders).pattern_directories == folders
 
 

@@ -57,7 +57,7 @@ class CompileOptions:
             "rules": [_write_rule(rule) for rule in controls.rules],
             "dims": dict(sorted(self.dims.items())),
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
-            "patterns": [folder.name for folder in self.pattern_directories],
+            "patterns": [folder.resolve().name for folder in self.pattern_directories],
             "fold_budget": self.fold_budget,
             "outputs": list(self.outputs),
             "output_types": {name: dtype.value for name, dtype in sorted(self.output_types.items())},
