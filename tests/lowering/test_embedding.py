@@ -73,3 +73,14 @@ def test_rows_that_are_read_elsewhere_need_a_step():
     graph = make([ROWS["t"], ROWS["u"], node("Add", "a b", "s")], "s a")
     fuse(graph, "a b s", outputs="s a")
     assert "embedding" not in kernels_of(lower(graph, backend="reference"))
+
+
+def test_an_extent_that_only_the_sum_tells():
+    """Exporters cut the positions with a Slice, whose extent is the smaller of two."""
+    graph = make([ROWS["t"], ROWS["u"], node("Add", "a b", "s")], "s")
+    graph.set_value(Value("j", DType.INT64, (1, parse_dim("positions"))))
+    fuse(graph, "a b s")
+    lowered = lower(graph, backend="reference")
+    assert kernels_of(lowered) == ["embedding"]
+    (actual,) = run_plan(lowered, IDS)
+    np.testing.assert_allclose(actual, TABLES["t"][IDS["i"]] + TABLES["u"][IDS["j"]], atol=1e-6)

@@ -84,8 +84,11 @@ def _fits(term: _Term, shape: Shape, workspace: Workspace) -> bool:
 
 
 def _broadcasts(one: Shape, other: Shape) -> bool:
+    """Extents that are open are those of the model's own sum, which holds or fails with them."""
     pairs = zip(one[::-1], other[::-1], strict=False)
-    return len(one) <= len(other) and all(extent in (1, wanted) for extent, wanted in pairs)
+    return len(one) <= len(other) and all(
+        extent in (1, wanted) or not (isinstance(extent, int) and isinstance(wanted, int)) for extent, wanted in pairs
+    )
 
 
 def _make_call(
