@@ -33,6 +33,14 @@ NORM_ROWS: Mapping[str, tuple[Shapes, Constants] | tuple[Shapes, Constants, Attr
     "mish": ({"x": (2, 3)}, {}),
     "sigmoid": ({"x": (2, 3)}, {}),
     "layer_norm": ({"x": (2, 3, 6)}, ROWS),
+    "layer_norm_scaled": ({"x": (2, 3, 6)}, ROWS),
+    "layer_norm_moments": ({"x": (2, 3, 6)}, ROWS),
+    "channel_norm": (
+        {"x": (2, 4, 3, 5)},
+        {"axes": np.array([1]), "axes2": np.array([-3]), "eps": EPSILON, "scale": (4, 1, 1), "bias": (1, 4, 1, 1)},
+    ),
+    "channel_norm_turned": ({"x": (2, 4, 3, 5)}, {"scale": (4,), "bias": (4,)}),
+    "hard_sigmoid": ({"x": (2, 3)}, {}),
     "rms_norm": ({"x": (2, 3, 6)}, ROWS),
     "group_norm": (
         {"x": (2, 4, 3, 5)},

@@ -12,8 +12,10 @@ from onnx.reference import ReferenceEvaluator
 
 from autofusion.compiler import compile_model, save_compilation
 from autofusion.frontend import read_model
+from autofusion.fusion import Controls
 from autofusion.ir import Graph
 from autofusion.lowering import lower
+from autofusion.options import CompileOptions
 from autofusion.passes import run_passes
 from autofusion.patternlang import Pattern
 from autofusion.runtime import load
@@ -21,6 +23,7 @@ from fusion.generated import SAMPLES, GeneratedModel, generate_models
 from fusion.support import builtin, run
 from lowering.graphs import run_plan
 
+DEFAULT_LEVEL = Controls().level
 TEXTS = [pattern for pattern in builtin() if pattern.forms]
 """What a pass in Python finds has tests of its own."""
 
@@ -46,7 +49,7 @@ def test_every_variant(pattern: Pattern, tmp_path: Path) -> None:
     assert models
     for model in models:
         graph = read(model, tmp_path)
-        result = run(graph)
+        result = run(graph, controls=Controls(level=max(pattern.level, DEFAULT_LEVEL)))
         (node,) = graph
         assert (model.name, node.display) == (model.name, model.display)
         # A norm alone is where a product could begin.
@@ -57,9 +60,10 @@ def test_every_variant(pattern: Pattern, tmp_path: Path) -> None:
 @pytest.mark.parametrize("pattern", TEXTS, ids=lambda pattern: pattern.name)
 def test_some_variants_on_this_machine(pattern: Pattern, tmp_path: Path) -> None:
     models = list(generate_models((pattern,)))
+    options = CompileOptions(controls=Controls(level=max(pattern.level, DEFAULT_LEVEL)))
     for model in models[:: -(-len(models) // 6)]:
         onnx.save(model.proto, tmp_path / "model.onnx")
-        artifact = save_compilation(compile_model(tmp_path / "model.onnx"), tmp_path / model.name)
+        artifact = save_compilation(compile_model(tmp_path / "model.onnx", options), tmp_path / model.name)
         check(model, load(artifact).run(dict(model.feeds)).values())
 
 

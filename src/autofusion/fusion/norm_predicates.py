@@ -92,6 +92,18 @@ def _check_over_one_axis(scope: Scope, binding: Binding, names: tuple[str, ...])
     return None
 
 
+def _check_over_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    for name in names:
+        node = _node(binding, name)
+        got = _reduced_axes(scope, name, node)
+        if isinstance(got, Reason):
+            return name, got
+        if got != [1]:
+            detail = f"{node.name} reduces axes {got}, the channels, axis 1, were expected"
+            return name, Reason(Code.AXIS, (str(got), "[1]"), detail, node.name)
+    return None
+
+
 def _check_spans(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The extents of each value are those that the reduction reduces."""
     node = _node(binding, names[0])
@@ -187,6 +199,7 @@ NORM_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] 
     "result_like": _check_result_like,
     "over_last_axes": _check_over_last_axes,
     "over_one_axis": _check_over_one_axis,
+    "over_channels": _check_over_channels,
     "spans": _check_spans,
     "widens": _check_widens,
     "is_one": _check_filled(1.0),

@@ -92,6 +92,7 @@ PREDICATES: Mapping[str, PredicateRule] = {
         ("statement",), True, "the reductions take one and the same block of last axes, named by constants"
     ),
     "over_one_axis": PredicateRule(("statement",), True, "the reductions take one and the same axis"),
+    "over_channels": PredicateRule(("statement",), True, "the reductions take axis 1 and no other"),
     "spans": PredicateRule(
         ("statement", "any"), True, "each value has just the extents that the reduction reduces, in their order"
     ),
@@ -123,7 +124,9 @@ PREDICATES: Mapping[str, PredicateRule] = {
         "both products have rank 3 or 4, and the second has the axes of the first but for the last",
     ),
     "meets_scores": PredicateRule(
-        ("any", "statement"), False, "the first value broadcasts to the other operand of the sum without widening it"
+        ("any", "statement"),
+        False,
+        "the first value, which the node reads, broadcasts to the scores that it reads without widening them",
     ),
     "is_one_attention": PredicateRule(
         ("statement",), False, "the nodes of the match are one call of the attention kernel"
