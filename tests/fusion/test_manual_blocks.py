@@ -147,8 +147,8 @@ def test_a_value_read_on_both_sides(tmp_path: Path) -> None:
     words = ("dense", "add", "dense")
     assert told(encoder, "norm", *words, folder=tmp_path) == (
         (
-            "is found nowhere: the group at layer_0/1_norm/norm lets 'layer_0/1_norm/norm', which layer_0/2_dense/matmul "
-            "inside of it reads, go to layer_0/5_add/add outside"
+            "is found nowhere: the group at layer_0/1_norm/norm lets 'layer_0/1_norm/norm', "
+            "which layer_0/2_dense/matmul inside of it reads, go to layer_0/5_add/add outside"
         ),
         "take layer_0/5_add/add into the rule, or list 'norm' under its outputs",
     )
@@ -202,6 +202,23 @@ def test_rules_of_nodes_come_first(tmp_path: Path) -> None:
 def test_places_do_not_overlap(tmp_path: Path) -> None:
     found = seek(build_encoder("dense", layers=5), "dense", "dense", folder=tmp_path)
     assert list(found.values()) == [{"layer_0/0_dense", "layer_1/0_dense"}, {"layer_2/0_dense", "layer_3/0_dense"}]
+
+
+def test_long_sequences_end(tmp_path: Path) -> None:
+    """A ladder has 2 to the power of its steps ways through; a rule may be longer than any stack is deep."""
+    nodes = [node("Neg", "x", "v0", "v0")]
+    for place in range(1, 40):
+        ahead = f"v{place - 1}"
+        nodes += [node("Exp", ahead, f"a{place}", f"a{place}"), node("Abs", ahead, f"b{place}", f"b{place}")]
+        nodes.append(node("Mul", f"a{place} b{place}", f"v{place}", f"v{place}"))
+    ladder = model(nodes, [tensor("x", [2, 4])], [tensor("v39", [2, 4])])
+    rungs = ["neg", *(["exp", "mul"] * 38)]
+    message, _ = told(ladder, *rungs, "relu", folder=tmp_path)
+    assert message.endswith("stands a39 (Exp), b39 (Abs), relu was expected")
+    message, _ = told(build_encoder("dense", layers=3), *["dense"] * 3000, folder=tmp_path)
+    assert (
+        message == "is found nowhere: nothing reads the result of dense at layer_2/0_dense/matmul, dense was expected"
+    )
 
 
 def test_found_without_automatic_fusion(tmp_path: Path) -> None:

@@ -43,9 +43,10 @@ class SequenceFinder:
         self._picture = picture
         self._rule = rule
         self._bar = bar
-        self._blocks = [self._find_blocks(word) for word in rule.items]
-        self._holders = [_index_holders(blocks) for blocks in self._blocks]
-        self._steps = 0
+        found = {word: self._find_blocks(word) for word in dict.fromkeys(rule.items)}
+        holders = {word: _index_holders(blocks) for word, blocks in found.items()}
+        self._blocks = [found[word] for word in rule.items]
+        self._holders = [holders[word] for word in rule.items]
         self.shortfall = Shortfall(0, f"there is no {rule.items[0]}")
 
     def find(self) -> Iterator[frozenset[str]]:
@@ -53,11 +54,9 @@ class SequenceFinder:
         graph = self._scope.graph
         order = {node.name: place for place, node in enumerate(graph.topological())}
         for start in sorted(self._blocks[0], key=lambda block: min(order[name] for name in block)):
-            self._steps = 0
-            if all(name in graph for name in start):
-                place = next(self._extend((start,), start), None)
-                if place is not None:
-                    yield place
+            place = self._search(start) if all(name in graph for name in start) else None
+            if place is not None:
+                yield place
 
     def _find_blocks(self, word: str) -> tuple[Block, ...]:
         graph, scope = self._scope.graph, self._rule.scope
@@ -66,26 +65,36 @@ class SequenceFinder:
             return blocks
         return tuple(block for block in blocks if all(fits_any(names_of(graph.node(name)), scope) for name in block))
 
-    def _extend(self, blocks: tuple[Block, ...], members: frozenset[str]) -> Iterator[frozenset[str]]:
-        self._steps += 1
-        if self._steps > _MAX_STEPS:
-            return
-        if len(blocks) == len(self._rule.items):
+    def _search(self, start: Block) -> frozenset[str] | None:
+        """The members of the first place that begins with `start` and may be a group, depth first."""
+        pending: list[tuple[tuple[Block, ...], Block]] = [((start,), start)]
+        for _ in range(_MAX_STEPS):
+            if not pending:
+                return None
+            blocks, members = pending.pop()
+            if len(blocks) < len(self._rule.items):
+                pending += reversed(self._extend(blocks, members))
+                continue
             closed = self._close(members)
             fault = self._check(blocks, closed)
             if fault is None:
-                yield closed
-            elif len(blocks) > self.shortfall.found:
+                return closed
+            if len(blocks) > self.shortfall.found:
                 text = f"the group at {self._spell(blocks[0])} {fault.text}"
                 self.shortfall = Shortfall(len(blocks), text, fault.help)
-            return
+        return None
+
+    def _extend(self, blocks: tuple[Block, ...], members: frozenset[str]) -> list[tuple[tuple[Block, ...], Block]]:
+        """`blocks` with each block that may come next, and the members then."""
         ways = self._find_ways(blocks[-1])
         following = self._following(len(blocks), ways, members)
-        for block in following:
-            between = frozenset(name for reader in block & ways.keys() for name in ways[reader])
-            yield from self._extend((*blocks, block), members | block | between)
         if not following and len(blocks) > self.shortfall.found:
             self.shortfall = self._explain_end(blocks, ways)
+        extended: list[tuple[tuple[Block, ...], Block]] = []
+        for block in following:
+            between = frozenset(name for reader in block & ways.keys() for name in ways[reader])
+            extended.append(((*blocks, block), members | block | between))
+        return extended
 
     def _find_ways(self, block: Block) -> dict[str, frozenset[str]]:
         """The nodes outside of `block` that read its results, with what is passed on the way to them."""
