@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 from autofusion.patternlang.model import Call, Number, Pattern, Reference, Statement
 from autofusion.patternlang.templates import render_template, spell_display
 from autofusion.patternlang.variants import Variant, enumerate_variants
+from fusion.generated_attention import ATTENTION_ROWS
 from fusion.generated_folds import FOLD_ROWS
 from fusion.generated_norms import NORM_ROWS, WIDENING
 from fusion.generated_products import PRODUCT_ROWS
@@ -65,7 +66,10 @@ SAMPLES: Mapping[str, Sample] = {
         },
         {"Conv": PADDED, "MaxPool": WHOLE, "AveragePool": WHOLE},
     ),
-    **{name: Sample(*row) for name, row in (*NORM_ROWS.items(), *FOLD_ROWS.items(), *PRODUCT_ROWS.items())},
+    **{
+        name: Sample(*row)
+        for name, row in (*ATTENTION_ROWS.items(), *NORM_ROWS.items(), *FOLD_ROWS.items(), *PRODUCT_ROWS.items())
+    },
 }
 
 
@@ -203,6 +207,10 @@ class _Writer:
                 self._write_rms(operands, result)
             case "Rotary":
                 self._write_rotary(operands, result)
+            case "NaNGuard":
+                self._define("nothing", np.float32(0))
+                self._node("IsNaN", operands, f"{result}_test")
+                self._node("Where", [f"{result}_test", "nothing", operands[0]], result)
             case "Swish":
                 self._define("alpha", np.float32(0.7))
                 self._node("Mul", [operands[0], "alpha"], f"{result}_scaled")

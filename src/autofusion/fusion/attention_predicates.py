@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from autofusion.fusion.attention.masks import fits_extent
 from autofusion.fusion.attention.nodes import flatten_attention
 from autofusion.fusion.attention.reading import read_attention
 from autofusion.fusion.attention.surroundings import Surroundings
@@ -58,25 +59,28 @@ def _check_attends(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Ou
 
 
 def _check_meets_scores(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    """The mask broadcasts to what it is added to, which holds the scores, axis 0 split or not, and widens nothing."""
-    name, sum_name = names
+    """The mask broadcasts to the scores that its node has, axis 0 split or not, and widens nothing."""
+    name, reader = names
     value = scope.value(binding.value(name) or "")
-    target = scope.value(next(operand for operand in _node(binding, sum_name).inputs if operand != value.name))
+    others = [operand for operand in _node(binding, reader).inputs if operand != value.name]
+    target = scope.value(next((operand for operand in others if scope.constant(operand) is None), value.name))
     if value.shape is None:
         return name, shape_unknown(name, value.name)
     if target.shape is None:
-        return sum_name, shape_unknown(sum_name, target.name)
+        return reader, shape_unknown(reader, target.name)
     if len(value.shape) > len(target.shape):
-        return name, _widens(name, value.name, "rank", str(len(value.shape)), f"at most {len(target.shape)}")
+        return name, _widens(value.name, "rank", str(len(value.shape)), f"at most {len(target.shape)}")
     added = len(target.shape) - len(value.shape)
     for axis, extent in enumerate(value.shape):
-        if extent not in (1, target.shape[added + axis]):
-            return name, _widens(name, value.name, str(axis), str(extent), f"1 or {target.shape[added + axis]}")
+        wanted = target.shape[added + axis]
+        if not fits_extent(extent, wanted):
+            want = "1" if wanted == 1 else f"1 or {wanted}"
+            return name, _widens(value.name, str(axis), str(extent), want)
     return None
 
 
-def _widens(name: str, value: str, axis: str, got: str, want: str) -> Reason:
-    what = "rank" if axis == "rank" else f"extent {got} on axis {axis}"
+def _widens(value: str, axis: str, got: str, want: str) -> Reason:
+    what = f"rank {got}" if axis == "rank" else f"extent {got} on axis {axis}"
     detail = f"mask {value!r} has {what}, {want} was expected: it would widen the scores"
     return Reason(Code.BROADCAST, (axis, got, want), detail, value=value)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from autofusion.fusion.attention.core import Term
 from autofusion.ir import Dim, Shape
 from autofusion.ir.dims import multiply
+from autofusion.ops.broadcast import broadcast_extents
 from autofusion.ops.table import Known
 
 
@@ -18,10 +19,17 @@ def fit_term(term: Term, scores: Shape, scope: Known) -> Shape | None:
     if shape is None or len(shape) > len(term.scores) or term.scores[-2:] != scores[-2:]:
         return None
     padded = (*(1,) * (len(term.scores) - len(shape)), *shape)
-    if any(extent not in (1, wanted) for extent, wanted in zip(padded, term.scores, strict=True)):
+    if not all(map(fits_extent, padded, term.scores)):
         return None
     leading = _fit_leading(padded[:-2], term.scores[:-2], scores[:2])
     return None if leading is None else (*leading, *padded[-2:])
+
+
+def fits_extent(extent: Dim, wanted: Dim) -> bool:
+    """True where an operand of `extent` cannot widen a result of `wanted` in any run that ONNX allows."""
+    if extent in (1, wanted):
+        return True
+    return not isinstance(extent, int) and broadcast_extents(extent, wanted) == wanted
 
 
 def _fit_leading(extents: Shape, met: Shape, wanted: Shape) -> tuple[Dim, Dim] | None:
