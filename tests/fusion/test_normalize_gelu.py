@@ -244,3 +244,59 @@ def test_names_inside_a_product() -> None:
     graph = net.output(last)
     assert displays(run(graph)) == ["MatMul+QuickGelu"]
     assert "MatMul+QuickGelu" in enumerate_names(builtin())["matmul_bias_act"]
+
+
+def test_the_half_of_x_twice() -> None:
+    net = Spelling()
+    half = net.do("Mul", "x", 0.5)
+    assert (
+        only(net.output(net.do("Add", half, net.do("Mul", half, net.do("Erf", net.do("Div", "x", ROOT)))))).op == "Gelu"
+    )
+
+
+def test_the_half_of_another_value_stays() -> None:
+    net = Spelling()
+    net.input("w", (2, 8))
+    half, other = net.do("Mul", "x", 0.5), net.do("Mul", "w", 0.5)
+    graph = net.output(net.do("Add", half, net.do("Mul", other, net.do("Erf", net.do("Div", "x", ROOT)))))
+    run(graph)
+    assert "Gelu" not in ops(graph)
+
+
+def silu_by_quotient(sign: str = "Neg", one: float = 1.0) -> Graph:
+    net = Spelling()
+    minus = net.do("Neg", "x") if sign == "Neg" else net.do("Mul", "x", -1.0)
+    return net.output(net.do("Div", "x", net.do("Add", net.do("Exp", minus), one)))
+
+
+@pytest.mark.parametrize("sign", ["Neg", "Mul"])
+def test_silu_as_a_quotient(sign: str) -> None:
+    assert only(silu_by_quotient(sign)).op == "SiLU"
+
+
+def test_another_quotient_is_no_silu() -> None:
+    graph = silu_by_quotient(one=2.0)
+    assert reason_of(run(graph), "silu") == "CONSTANT_VALUE(2, 1)"
+    assert "SiLU" not in ops(graph)
+
+
+def hard_sigmoid(top: float = 6.0, rank: int = 2) -> Graph:
+    net = Spelling()
+    clipped = net.do("Clip", net.do("Add", "x", 3.0), 0.0, top)
+    six = net.number(6.0, (1,) * rank)
+    return net.output(net.op("Div", f"{clipped} {six}", "y", (1,) * max(rank - 2, 0) + (2, 8)))
+
+
+def test_hard_sigmoid() -> None:
+    node = only(hard_sigmoid())
+    assert (node.op, node.attributes) == ("HardSigmoid", {"alpha": pytest.approx(1 / 6), "beta": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("graph", "reason"),
+    [(hard_sigmoid(top=5.0), "CONSTANT_VALUE(5, 6)"), (hard_sigmoid(rank=3), "BROADCAST(rank, 3, 0)")],
+)
+def test_lookalikes_of_hard_sigmoid(graph: Graph, reason: str) -> None:
+    result = run(graph)
+    assert "HardSigmoid" not in ops(graph)
+    assert reason in {str(miss.reason) for miss in result.misses if miss.pattern == "hard_sigmoid"}
