@@ -183,6 +183,14 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     raise AssertionError("it was loaded")
 
 
+def index_out_of_range(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    proto = model([node("Gather", "table ids", "y", "look_up")], [tensor("ids", [2], "int64")], [tensor("y", None)])
+    proto.graph.initializer.append(from_array(np.eye(3, dtype=np.float32), "table"))
+    transcribe("compile", write_model(proto), "-o", "net")
+    load("net.om").run({"ids": np.array([0, 3])})
+    raise AssertionError("it ran")
+
+
 def missing_input(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     transcribe("compile", write_model(relu()), "-o", "net")
     load("net.om").run({})
@@ -220,6 +228,7 @@ SCENARIOS: dict[str, Scenario] = {
     "AF533": impossible_extent,
     "AF534": unfit_array,
     "AF535": no_threads,
+    "AF536": index_out_of_range,
     "AF540": running("--input", "x=junk.npy", prepare=save_arrays),
     "AF541": running("--input", "x=short.bin", prepare=save_arrays),
     "AF542": running("--input", "image=wide.npy", prepare=save_arrays),

@@ -29,6 +29,78 @@ def pool_case() -> Case:
     return Case("pool", [draw(1, 8, 6, 6)], attributes, (1, 8, 3, 3), ("nhwc",), {}, "nhwc")
 
 
+def data_cases() -> dict[str, Case]:
+    """One step of every kernel for elements of any type."""
+    x, wide, two = draw(2, 5, 4, 3), np.arange(60).reshape(3, 4, 5), np.arange(6, dtype=np.int32).reshape(2, 3)
+    half, truth = np.arange(12, dtype=np.int16).reshape(3, 4), np.arange(12).reshape(3, 4) % 2 == 0
+    indices = np.array([[0, 2], [1, -1]])
+    window = {"coordinates": "half_pixel", "rounding": "floor", "cubic": 0.0, "exclude_outside": False}
+    return {
+        "strided": Case("strided", [half], {"extents": [4, 3], "view": [0, 1, 4]}, (4, 3), dtype="int16"),
+        "concat": Case("concat", [half, half], {"axis": 1}, (3, 8), dtype="int16"),
+        "select": Case("select", [truth, wide[0, :3, :4], wide[0, 0, :1]], {}, (3, 4), dtype="int64"),
+        "compare": Case("compare", [half, half[:1]], {"op": "Less"}, (3, 4), dtype="bool"),
+        "arithmetic": Case("arithmetic", [two, two[0]], {"op": "Add"}, (2, 3), dtype="int32"),
+        "convert": Case("convert", [half], {"to": "float64"}, (3, 4), dtype="float64"),
+        "pad": Case("pad", [x, draw(1)], {"pads": [0, 0, 1, 2, 0, 0, 1, 0], "mode": "constant"}, (2, 5, 6, 5)),
+        "resize": Case("resize", [x], {"mode": "linear", "scales": [2.0, 1.0], **window}, (2, 5, 8, 3)),
+        "range": Case("range", [np.int32(1).reshape(()), np.int32(2).reshape(())], {}, (9,), dtype="int32"),
+        "triangle": Case("triangle", [wide], {"diagonal": 1, "upper": True}, wide.shape, dtype="int64"),
+        "softmax": Case("softmax", [x], {"axis": 1, "log": False}, x.shape),
+        "reduce": Case("reduce", [x], {"kind": "sum", "axes": [1, 3]}, (2, 4)),
+        "argument": Case("argument", [x], {"kind": "max", "axis": 1, "last": False}, (2, 4, 3), dtype="int64"),
+        "cumulate": Case(
+            "cumulate", [wide], {"axis": 1, "exclusive": False, "reverse": False}, wide.shape, dtype="int64"
+        ),
+        "rank": Case("rank", [x], {"axis": 1, "largest": True}, (2, 2, 4, 3), dtype="int64"),
+        "gather": Case("gather", [x, indices], {"axis": 1}, (2, 2, 2, 4, 3)),
+        "gather_elements": Case("gather_elements", [wide[0, :, :2], indices], {"axis": 0}, (2, 2), dtype="int64"),
+        "gather_blocks": Case("gather_blocks", [x, indices], {"batch_dims": 0}, (2, 4, 3)),
+        "scatter_elements": Case(
+            "scatter_elements", [x[0, 0], indices, draw(2, 2)], {"axis": 0, "reduction": "none"}, (4, 3)
+        ),
+        "scatter_blocks": Case("scatter_blocks", [x, indices, draw(2, 4, 3)], {"reduction": "add"}, x.shape),
+    }
+
+
+def attention_case() -> Case:
+    """Two samples of four heads on two key heads, with every term of the scores and a past."""
+    batch, heads, key_heads, queries, keys, size, past = extents = [2, 4, 2, 3, 3, 4, 3]
+    row, key_row = heads * size, key_heads * size
+    attributes = {"extents": [*extents[:6], size, past], "scale": 0.5, "keep_mode": "add", "keep_drops": False}
+    attributes |= {"fill": -1e4, "causal": True, "guard": True}
+    attributes |= {name: [0, queries * row, size, row, 1] for name in ("q_view", "y_view")}
+    attributes |= {name: [0, keys * key_row, size, key_row, 1] for name in ("k_view", "v_view")}
+    rows = [draw(batch, queries, row), draw(batch, keys, key_row), draw(batch, keys, key_row)]
+    terms = [draw(2, heads, queries, 6), draw(1, 1, queries, 6), np.arange(6).reshape(1, 1, 1, 6) < 5]
+    pasts = [draw(batch, key_heads, past, size), draw(batch, key_heads, past, size)]
+    return Case("attention", [*rows, *terms, *pasts], attributes, (batch, queries, row))
+
+
+def rotary_case() -> Case:
+    attributes = {"extents": [2, 2, 3, 6], "width": 4, "interleaved": False}
+    attributes |= {"x_view": [0, 36, 6, 12, 1], "y_view": [0, 36, 18, 6, 1]}
+    return Case("rotary", [draw(2, 3, 12), draw(3, 4), draw(3, 4)], attributes, (2, 2, 3, 6))
+
+
+def transformer_cases() -> dict[str, Case]:
+    """One step of every kernel of transformers."""
+    norm = {"kind": "layer", "epsilon": 1e-5, "axes": 1}
+    ids = np.array([[1, 0, 2], [2, 2, -1]])
+    tables = [draw(9, 5), ids, draw(4, 5), ids.astype(np.int32), draw(2, 3, 5), None]
+    return {
+        "attention": attention_case(),
+        "norm": Case("norm", [draw(3, 7), draw(7), draw(7), draw(3, 7)], norm, (3, 7)),
+        "group_norm": Case(
+            "group_norm", [draw(2, 6, 4), draw(6), draw(6)], {"groups": 3, "epsilon": 1e-5}, (2, 6, 4)
+        ),
+        "rotary": rotary_case(),
+        "embedding": Case(
+            "embedding", [*tables, draw(5), draw(5)], {"norm": "layer", "epsilon": 1e-5}, (2, 3, 5)
+        ),
+    }
+
+
 def make_cases() -> dict[str, Case]:
     """One step of every native kernel, with every operand that it may have."""
     x = draw(2, 5, 4, 3)
@@ -46,6 +118,8 @@ def make_cases() -> dict[str, Case]:
         "binary": Case("binary", [x, draw(4, 1)], {"op": "Add", **PLAIN_EPILOGUE}, x.shape),
         "relayout": Case("relayout", [x], {}, x.shape, (), {}, "nhwc", 8),
         "copy": Case("copy", [x], {}, x.shape),
+        **transformer_cases(),
+        **data_cases(),
     }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Plan, Step
+from autofusion.plan.dtypes import element_type
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
@@ -24,7 +25,10 @@ GUARD = 64
 
 @dataclass
 class Case:
-    """A step with its operands in the model's order of axes; `pitches` by operand, "y" for the result."""
+    """A step with its operands in the model's order of axes; `pitches` by operand, "y" for the result.
+
+    `dtype` is the element type of the result where it is not float32.
+    """
 
     kernel: str
     operands: Sequence[np.ndarray | None]
@@ -34,6 +38,12 @@ class Case:
     pitches: Mapping[int, int] = field(default_factory=dict)
     result_layout: str = ""
     result_pitch: int | None = None
+    dtype: str = "float32"
+
+
+def element_name(dtype: np.dtype[Any]) -> str:
+    """The plan's name of an element type."""
+    return element_type(str(dtype))
 
 
 def aligned(size: int) -> np.ndarray:
@@ -80,7 +90,8 @@ class Bench:
         name, pitch = f"x{index}", self.case.pitches.get(index)
         layout = self._layout(index)
         constant = index == 1 and (self.case.kernel == "conv" or bool(self.case.attributes.get("packed")))
-        self.buffers[name] = Buffer(name, "float", array.shape, "constant" if constant else "inner", layout, pitch)
+        dtype = element_name(array.dtype)
+        self.buffers[name] = Buffer(name, dtype, array.shape, "constant" if constant else "inner", layout, pitch)
         self.shapes[name] = array.shape
         if constant:
             packed = (
@@ -92,7 +103,7 @@ class Bench:
             self.weights[:] = packed.view(np.uint8)
             self.places[name] = Place(Space.WEIGHTS, 0, packed.nbytes)
             return name
-        stored = np.ascontiguousarray(store_pixels(array, pitch) if layout == "nhwc" else array, np.float32)
+        stored = np.array(store_pixels(array, pitch) if layout == "nhwc" else array, order="C")
         stored.flags.writeable = False
         self.places[name] = Place(Space.BINDING, 0, stored.nbytes, len(self.bindings))
         self.bindings.append(stored)
@@ -100,15 +111,18 @@ class Bench:
 
     def _add_result(self) -> None:
         case = self.case
-        self.buffers["y"] = Buffer("y", "float", case.shape, "output", case.result_layout or "plain", case.result_pitch)
+        kind = np.dtype(case.dtype)
+        layout = case.result_layout or "plain"
+        self.buffers["y"] = Buffer("y", element_name(kind), case.shape, "output", layout, case.result_pitch)
         self.shapes["y"] = case.shape
         self.stored_shape = case.shape
         if case.result_layout == "nhwc":
             pitch = case.shape[1] if case.result_pitch is None else case.result_pitch
             self.stored_shape = (case.shape[0], *case.shape[2:], pitch)
         count = math.prod(self.stored_shape)
-        self.guarded = np.full(count + 2 * GUARD, UNWRITTEN, np.float32)
-        self.places["y"] = Place(Space.BINDING, 0, 4 * count, len(self.bindings))
+        self.unwritten = UNWRITTEN if kind.kind == "f" else kind.type(99 if kind.kind in "iu" else True)
+        self.guarded = np.full(count + 2 * GUARD, self.unwritten, kind)
+        self.places["y"] = Place(Space.BINDING, 0, kind.itemsize * count, len(self.bindings))
         self.bindings.append(self.guarded[GUARD : GUARD + count])
 
     def context(self) -> Context:
@@ -119,21 +133,35 @@ class Bench:
         """The result in the model's order of axes, after a check that nothing beside it was written."""
         context = self.context()
         native.check(context)
-        native.run(context, 0, 1)
-        assert (self.guarded[:GUARD] == UNWRITTEN).all()
-        assert (self.guarded[len(self.guarded) - GUARD :] == UNWRITTEN).all()
+        self.fault = native.run(context, 0, 1)
+        unwritten = self.guarded.dtype.type(self.unwritten)
+        assert (self.guarded[:GUARD] == unwritten).all()
+        assert (self.guarded[len(self.guarded) - GUARD :] == unwritten).all()
         stored = self.bindings[-1].reshape(self.stored_shape)
         if self.case.result_layout != "nhwc":
             return stored
         channels = self.case.shape[1]
-        assert (stored[..., channels:] == UNWRITTEN).all()
+        assert (stored[..., channels:] == unwritten).all()
         return np.moveaxis(stored[..., :channels], -1, 1)
 
 
 def define(case: Case) -> np.ndarray:
     """The result by the numpy definition, in double precision."""
-    wide = [None if array is None else array.astype(np.float64) for array in case.operands]
+    wide = [
+        array.astype(np.float64) if array is not None and array.dtype == np.float32 else array
+        for array in case.operands
+    ]
     return DEFINITIONS[case.kernel](wide, case.attributes, case.shape)
+
+
+def assert_equals(native: Native, case: Case, threads: int = 1) -> None:
+    """The native result is the definition's, bit by bit but for the payload of NaN, and of the same type."""
+    actual = Bench(case, threads).run(native)
+    expected = DEFINITIONS[case.kernel](case.operands, case.attributes, case.shape)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+    if actual.dtype.kind == "f":
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
 
 
 def assert_agrees(native: Native, case: Case, threads: int = 1, tolerance: float = 2e-6) -> None:

@@ -82,6 +82,12 @@ ARTIFACT_CODES = (
         "E10001",
     ),
     Code(
+        "AF536",
+        "index out of range",
+        "An index that the model computed, or was given, names no element.",
+        "Give inputs whose numbers are in range.",
+    ),
+    Code(
         "AF540",
         "file of inputs",
         "A file of arrays cannot be read.",

@@ -2,7 +2,7 @@
 
 Three parties implement it: the numpy definitions (`ops.definitions`), the C library
 (`runtime/csrc`) and lowering, which emits nothing that is not in this table.
-All kernels take float32 natively; the definitions take any floating type.
+Kernels take float32 natively unless they say otherwise; the definitions take any floating type.
 
 Operand names ending in "?" may be absent ("").  Shapes below are the model's (NCHW order);
 `layouts` says which storage the native kernel takes for its first operand and result:
@@ -128,6 +128,49 @@ KERNELS: dict[str, Kernel] = {
         Kernel("unary", ("x",), ("op", "alpha", "beta"), ("any",)),
         # y = act(op(a, b)), ONNX broadcasting; `op` one of Add Sub Mul Div Pow Max Min.
         Kernel("binary", ("a", "b"), ("op", *_EPILOGUE), ("any",)),
+        # y's elements are those of x, row-major, at `view` (an offset, then one stride an axis) as `extents`.
+        Kernel("strided", ("x",), ("extents", "view"), ("any",), sizes=("extents", "view")),
+        # The operands joined along `axis`.
+        Kernel("concat", ("...",), ("axis",), ("any",)),
+        # y = condition ? a : b, broadcast; condition of type bool, a and b of any one type.
+        Kernel("select", ("condition", "a", "b"), (), ("any",)),
+        # y = op(a, b), broadcast, of type bool; `op` one of Equal NotEqual Less LessOrEqual Greater GreaterOrEqual.
+        Kernel("compare", ("a", "b"), ("op",), ("plain",)),
+        # y = op(a, b), broadcast, of integers, truth values or doubles; `op` one of Add Sub Mul Div Mod FMod Pow Max
+        # Min And Or Xor.
+        Kernel("arithmetic", ("a", "b"), ("op",), ("plain",)),
+        # x in the element type `to`, as arrays have it (float32).
+        Kernel("convert", ("x",), ("to",), ("plain",)),
+        # x with `pads` cells (begins, ends; negative ones crop) that hold value, 0, or elements of x by `mode`.
+        Kernel("pad", ("x", "value?"), ("pads", "mode"), ("any",)),
+        # x [N, C, *spatial] in y's extents: `mode` nearest, linear or cubic, one of `scales` per spatial axis.
+        Kernel(
+            "resize",
+            ("x",),
+            ("mode", "scales", "coordinates", "rounding", "cubic", "exclude_outside"),
+            ("any",),
+        ),
+        # start + i * delta.
+        Kernel("range", ("start", "delta"), (), ("plain",)),
+        # Every matrix on and above (below) diagonal `diagonal`, else 0.
+        Kernel("triangle", ("x",), ("diagonal", "upper"), ("plain",)),
+        # exp(x) / sum(exp(x)) along `axis`, or with `log` its logarithm.
+        Kernel("softmax", ("x",), ("axis", "log"), ("any",)),
+        # `kind` (sum mean max min prod sum_square l1 l2) over `axes`.
+        Kernel("reduce", ("x",), ("kind", "axes"), ("any",)),
+        # The place along `axis` of the extreme `kind` (max min), of the `last` one among equals.
+        Kernel("argument", ("x",), ("kind", "axis", "last"), ("plain",)),
+        # Running sums along `axis`.
+        Kernel("cumulate", ("x",), ("axis", "exclusive", "reverse"), ("plain",)),
+        # The places along `axis` of the first elements in order, the `largest` or the smallest first.
+        Kernel("rank", ("x",), ("axis", "largest"), ("plain",)),
+        # x[.., indices, ..] along `axis`; in this and what follows, indices out of range end the run with AF536.
+        Kernel("gather", ("x", "indices"), ("axis",), ("plain",)),
+        # As ONNX GatherElements, GatherND, ScatterElements and ScatterND.
+        Kernel("gather_elements", ("x", "indices"), ("axis",), ("plain",)),
+        Kernel("gather_blocks", ("x", "indices"), ("batch_dims",), ("plain",)),
+        Kernel("scatter_elements", ("x", "indices", "updates"), ("axis", "reduction"), ("plain",)),
+        Kernel("scatter_blocks", ("x", "indices", "updates"), ("reduction",), ("plain",)),
         # An int64 (or int32) tensor of rank 0 or 1 whose elements are the size expressions `values`.
         Kernel("extents", (), ("values",), ("plain",)),
         # The same elements in the layout of the output's buffer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autofusion.plan import Buffer, Setting, Step
@@ -38,21 +38,28 @@ class BoundStep:
         """An attribute that is an integer or a truth value."""
         return _expect_integer(name, self.step.attributes.get(name))
 
-    def integers(self, name: str, count: int) -> Shape:
-        """An attribute that is a list of `count` integers."""
+    def flag(self, name: str) -> bool:
+        """An attribute that is a truth value; false where it is absent."""
+        return bool(self.step.attributes.get(name)) and self.integer(name) == 1
+
+    def integers(self, name: str, count: int | None = None) -> Shape:
+        """An attribute that is a list of `count` integers, of any number of them where that is None."""
+        return tuple(_expect_integer(name, item) for item in self._entries(name, count, "integers"))
+
+    def numbers(self, name: str, count: int) -> list[float]:
+        """An attribute that is a list of `count` numbers."""
+        return [_expect_number(name, item) for item in self._entries(name, count, "numbers")]
+
+    def _entries(self, name: str, count: int | None, what: str) -> Sequence[Setting]:
         value = self.step.attributes.get(name)
-        if not isinstance(value, list | tuple) or len(value) != count:
-            raise ValueError(f"{name} is {value!r}, not a list of {count} integers")
-        return tuple(_expect_integer(name, item) for item in value)
+        if not isinstance(value, list | tuple) or count not in (None, len(value)):
+            raise ValueError(f"{name} is {value!r}, not a list of {what if count is None else f'{count} {what}'}")
+        return value
 
     def number(self, name: str) -> float:
         """An attribute that is a number; 0 where it is absent."""
         value = self.step.attributes.get(name)
-        if value is None:
-            return 0.0
-        if not isinstance(value, int | float):
-            raise ValueError(f"{name} is {value!r}, not a number")
-        return float(value)
+        return 0.0 if value is None else _expect_number(name, value)
 
     def code(self, name: str, names: tuple[str, ...]) -> int:
         """Index in `names` of an attribute that is a string; absent counts as ""."""
@@ -117,3 +124,9 @@ def _expect_integer(name: str, value: Setting) -> int:
     if not isinstance(value, int):
         raise ValueError(f"{name} is {value!r}, not an integer")
     return int(value)
+
+
+def _expect_number(name: str, value: Setting) -> float:
+    if not isinstance(value, int | float):
+        raise ValueError(f"{name} is {value!r}, not a number")
+    return float(value)

@@ -10,6 +10,7 @@ from autofusion.artifact.weights import allocate_aligned
 from autofusion.plan import Plan, Step
 from autofusion.runtime.binding import Binding, Segment, is_held
 from autofusion.runtime.host import HostStep, check_result, compute_extents
+from autofusion.runtime.indices import refuse_index
 from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
 from autofusion.runtime.views import present, store, view_buffer
@@ -108,7 +109,9 @@ class Frame:
 
     def _run_segment(self, segment: Segment, native: Native | None, host_steps: Mapping[int, HostStep]) -> None:
         if segment.runner == "native" and native is not None and self._context is not None:
-            native.run(self._context, segment.first, segment.last)
+            failed = native.run(self._context, segment.first, segment.last)
+            if failed is not None:
+                raise refuse_index(self._plan.steps[failed])
             return
         step = self._plan.steps[segment.first]
         if segment.runner == "host":

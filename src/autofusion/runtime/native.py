@@ -124,13 +124,17 @@ class Native:
                 )
             )
 
-    def run(self, context: Context, first: int, last: int) -> None:
+    def run(self, context: Context, first: int, last: int) -> int | None:
         """Run the steps `first` up to, not including, `last` of a context that `check` has accepted.
 
-        Steps without a native kernel are passed over.  Raises IndexError where there are no such steps.
+        Steps without a native kernel are passed over.  Returns the number of the first step that meets an index
+        outside of its axis, after which none is run; None where all were.
+        Raises IndexError where there are no such steps.
         """
-        if self._run(ctypes.byref(context.record), first, last) != 0:
+        code: int = self._run(ctypes.byref(context.record), first, last)
+        if code < 0:
             raise IndexError(f"steps {first} to {last} of {context.record.step_count}")
+        return code - 1 if code else None
 
 
 def load_library(folder: Path = LIBRARY_FOLDER, isa: str | None = None) -> Native:

@@ -14,6 +14,7 @@ from autofusion.plan import Plan, Step
 from autofusion.runtime.constants import read_constant
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.host import check_result, compute_extents, prepare_host_steps
+from autofusion.runtime.indices import refuse_index
 from autofusion.runtime.shapes import Shape, bind_shapes
 from autofusion.runtime.sizes import bind_step
 from autofusion.runtime.views import present, store
@@ -86,7 +87,9 @@ class ReferenceExecutor:
         try:
             found = self._definitions[step.kernel](operands, attributes, shapes[name])
             return found[: len(step.outputs)] if isinstance(found, tuple) else [found]
-        except (ValueError, KeyError, TypeError, IndexError) as error:
+        except IndexError as error:
+            raise refuse_index(step) from error
+        except (ValueError, KeyError, TypeError) as error:
             text = f"step {step.node!r} is no valid {step.kernel} step: {error}"
             raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
 

@@ -59,6 +59,11 @@ int af_check_reduce(const checker *c) {
     if (!is_countable(r->kept, AF_AXES) || !is_countable(r->reduced, AF_AXES))
         return refuse(c, "it has too many elements");
     if (repeats_places(r->kept, r->y_strides, AF_AXES)) return refuse(c, "its result is written more than once");
+    /* Elements are read once each: reductions end. */
+    int64_t most = c->step->operands[AF_X].bytes / element_size(r->type);
+    if (times(multiply_extents(r->kept, AF_AXES), multiply_extents(r->reduced, AF_AXES)) > most)
+        return refuse(c, "operand 1 has %lld bytes, too few for what is reduced",
+                      (long long)c->step->operands[AF_X].bytes);
     int64_t size = element_size(r->type), span = span_axes(r->kept, r->x_strides, AF_AXES, 1);
     int64_t further = span_axes(r->reduced, r->strides, AF_AXES, 0), reduced = multiply_extents(r->reduced, AF_AXES);
     return check_sized(c, AF_X, span == 0 || reduced == 0 ? 0 : plus(span, further), size) ||

@@ -28,7 +28,7 @@ static double widen_bfloat16(uint16_t bits) {
 static double widen_float16(uint16_t bits) {
     int exponent = bits >> 10 & 31;
     double fraction = bits & 1023, sign = bits >> 15 ? -1.0 : 1.0;
-    if (exponent == 31) return fraction ? NAN : sign * INFINITY;
+    if (exponent == 31) return copysign(fraction ? NAN : INFINITY, sign);
     return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
 }
 

@@ -10,7 +10,7 @@ void af_run_gather(const af_call *call, int64_t part, int64_t parts) {
     const char *x = (const char *)call->operands[AF_X];
     char *y = (char *)call->operands[AF_RESULT];
     size_t bytes = (size_t)(g->inner * g->size);
-    af_range own = share(g->outer * g->count, 1, part, parts);
+    af_range own = share(bytes > 0 ? g->outer * g->count : 0, 1, part, parts);
     for (int64_t row = own.first; row < own.last; row++) {
         int64_t place = resolve_index(read_index(call->operands[AF_INDICES], g->index_size, row % g->count), g->extent);
         if (place < 0) {
@@ -50,7 +50,7 @@ void af_run_gather_blocks(const af_call *call, int64_t part, int64_t parts) {
     for (int64_t axis = 0; axis < b->depth; axis++) batch_bytes *= b->extents[axis];
     const char *x = (const char *)call->operands[AF_X];
     char *y = (char *)call->operands[AF_RESULT];
-    af_range own = share(b->batch * b->count, 1, part, parts);
+    af_range own = share(block > 0 ? b->batch * b->count : 0, 1, part, parts);
     for (int64_t at = own.first; at < own.last; at++) {
         int64_t place = find_block(call, b, at);
         if (place < 0) {

@@ -40,7 +40,7 @@ static af_range keep_columns(const af_triangle *t, int64_t row) {
 void af_run_triangle(const af_call *call, int64_t part, int64_t parts) {
     const af_triangle *t = &call->step->triangle;
     int64_t bytes = t->columns * t->size;
-    af_range rows = share(t->matrices * t->rows, 1, part, parts);
+    af_range rows = share(bytes > 0 ? t->matrices * t->rows : 0, 1, part, parts);
     for (int64_t row = rows.first; row < rows.last; row++) {
         af_range kept = keep_columns(t, row % t->rows);
         char *y = (char *)call->operands[AF_RESULT] + row * bytes;

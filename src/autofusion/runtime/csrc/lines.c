@@ -32,6 +32,9 @@ DEFINE_PLACES(int32)
 DEFINE_PLACES(int64)
 DEFINE_PLACES(uint8)
 
+/* Lines of more than no elements. */
+static int64_t count_lines(const af_lines *l, int64_t count) { return count > 0 ? l->outer * l->inner : 0; }
+
 /* The line with number `index`: where it begins in x and in y. */
 static void find_line(const af_lines *l, int64_t index, int64_t *x, int64_t *y) {
     *x = index / l->inner * l->x_outer + index % l->inner;
@@ -40,7 +43,7 @@ static void find_line(const af_lines *l, int64_t index, int64_t *x, int64_t *y) 
 
 void af_run_argument(const af_call *call, int64_t part, int64_t parts) {
     const af_argument *p = &call->step->argument;
-    af_range own = share(p->lines.outer * p->lines.inner, 1, part, parts);
+    af_range own = share(count_lines(&p->lines, p->lines.extent), 1, part, parts);
     af_int64 *places = (void *)call->operands[AF_RESULT];
     for (int64_t index = own.first; index < own.last; index++) {
         int64_t from, to;
@@ -73,7 +76,7 @@ DEFINE_SUMS(uint8, uint64_t)
 
 void af_run_cumulate(const af_call *call, int64_t part, int64_t parts) {
     const af_cumulate *p = &call->step->cumulate;
-    af_range own = share(p->lines.outer * p->lines.inner, 16, part, parts);
+    af_range own = share(count_lines(&p->lines, p->lines.extent), 16, part, parts);
     for (int64_t index = own.first; index < own.last; index++) {
         int64_t from, to;
         find_line(&p->lines, index, &from, &to);
@@ -138,7 +141,7 @@ DEFINE_ORDER(uint8)
 
 void af_run_rank(const af_call *call, int64_t part, int64_t parts) {
     const af_rank *p = &call->step->rank;
-    af_range own = share(p->lines.outer * p->lines.inner, 1, part, parts);
+    af_range own = share(count_lines(&p->lines, p->count), 1, part, parts);
     af_int64 *y = (void *)call->operands[AF_RESULT];
     for (int64_t index = own.first; index < own.last; index++) {
         int64_t from, to;

@@ -50,8 +50,8 @@ void af_run_scatter_elements(const af_call *call, int64_t part, int64_t parts) {
     if (part != parts - 1) return;
     copy_base(call);
     af_walk walk = {.extents = e->extents, .strides = {e->strides}, .operands = 1};
-    if (rows > 0 && columns > 0) seek_row(&walk, 0);
-    for (int64_t row = 0; row < rows && columns > 0; row++, next_row(&walk)) {
+    if (rows > 0) seek_row(&walk, 0);
+    for (int64_t row = 0; row < rows; row++, next_row(&walk)) {
         for (int64_t column = 0; column < columns; column++) {
             int64_t at = row * columns + column;
             int64_t place = resolve_index(read_index(call->operands[AF_INDICES], e->index_size, at), e->axis_extent);
@@ -72,7 +72,7 @@ void af_run_scatter_blocks(const af_call *call, int64_t part, int64_t parts) {
     char *y = (char *)call->operands[AF_RESULT];
     if (part != parts - 1) return;
     copy_base(call);
-    for (int64_t at = 0; at < b->count; at++) {
+    for (int64_t at = 0; at < b->count && block > 0; at++) {
         int64_t place = find_block(call, b, at);
         if (place < 0) {
             report_fault(call);

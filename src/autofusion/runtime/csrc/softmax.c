@@ -84,7 +84,7 @@ void af_run_softmax(const af_call *call, int64_t part, int64_t parts) {
     const af_lines *l = &s->lines;
     int64_t groups = divide_up(l->inner, BESIDE);
     int is_near = l->inner == 1 && l->x_stride == 1 && l->y_stride == 1;
-    af_range own = share(l->outer * groups, 1, part, parts);
+    af_range own = share(l->extent > 0 ? l->outer * groups : 0, 1, part, parts);
     for (int64_t index = own.first; index < own.last; index++) {
         int64_t outer = index / groups, column = index % groups * BESIDE;
         const float *x = call->operands[AF_X] + outer * l->x_outer + column;

@@ -78,7 +78,7 @@ void af_run_strided(const af_call *call, int64_t part, int64_t parts) {
     s.extents[partner] = 1;
     const char *x = (const char *)call->operands[AF_X] + s.x_offset * s.size;
     char *y = (char *)call->operands[AF_RESULT] + s.y_offset * s.size;
-    af_range blocks = {0, count_rows(s.extents)}, own_rows = {0, rows.count};
+    af_range blocks = {0, rows.count > 0 ? count_rows(s.extents) : 0}, own_rows = {0, rows.count};
     if (blocks.last >= parts)
         blocks = share(blocks.last, 1, part, parts);
     else

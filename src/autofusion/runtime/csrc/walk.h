@@ -16,8 +16,9 @@ typedef struct af_walk {
 
 enum { AF_INNER = AF_AXES - 1 };
 
+/* Rows of more than no elements. */
 static inline int64_t count_rows(const int64_t extents[AF_AXES]) {
-    int64_t rows = 1;
+    int64_t rows = extents[AF_INNER] > 0;
     for (int axis = 0; axis < AF_INNER; axis++) rows *= extents[axis];
     return rows;
 }
