@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+FACTOR = np.array([0.7, -1.5, 2.0, 0.3], np.float32)
 LIMITS = {"lo": np.float32(-0.4), "hi": np.float32(0.9)}
 NORMALIZATION = {"scale": (4,), "beta": (4,), "mean": (4,), "var": (4,)}
 IMAGE_PADS = np.array([0, 0, 1, 0, 0, 0, 0, 2])
@@ -37,7 +38,10 @@ FOLD_ROWS: Mapping[str, tuple[Any, ...]] = {
         {"w": (4, 4, 3, 3), "b": (4,), **NORMALIZATION, **LIMITS},
         {"ConvTranspose": {"strides": [2, 1]}},
     ),
-    "matmul_bias_act": ({"x": (5, 3), "residual": (5, 4)}, {"w": (3, 4), "bias": (4,), "slope": (4,), **NORMALIZATION, **LIMITS}),
+    "matmul_bias_act": (
+        {"x": (5, 3), "residual": (5, 4)},
+        {"w": (3, 4), "bias": (4,), "factor": FACTOR, "slope": (4,), **NORMALIZATION, **LIMITS},
+    ),
     # Square matrices: every transposition fits, and a wrong one shows in the values.
     "matmul_scale": (
         {"a": (4, 4), "b": (4, 4)},

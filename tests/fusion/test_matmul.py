@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autofusion.ir import Attribute, Graph
-from fusion.support import Net, displays, ops, reasons, run
+from fusion.support import Net, builtin, displays, ops, reasons, run
 
 
 def product(bias: tuple[int, ...] | None, x: tuple[int | str, ...] = (3, 5), act: str = "Relu") -> Graph:
@@ -255,3 +255,39 @@ def test_slopes(slope: tuple[int, ...], reason: str | None) -> None:
     result = run(net.output("y"))
     assert displays(result) == ([] if reason else ["MatMul+PRelu"])
     assert reasons(result) == ({"M": reason} if reason else {})
+
+
+def scaled(factor: tuple[int, ...], op: str = "Mul", place: str = "p_b k") -> Graph:
+    net = Net()
+    net.input("x", (2, 4, 4))
+    net.const("w", (4, 4))
+    net.const("b", (4,))
+    net.const("k", factor)
+    net.op("MatMul", "x w", "p")
+    net.op("Add", "p b", "p_b")
+    net.op(op, place, "q")
+    return net.output(net.op("Relu", "q", "y"))
+
+
+def test_a_scale_along_the_columns() -> None:
+    for graph in (scaled((4,)), scaled((1, 4)), scaled(()), scaled((4,), "Div"), scaled((4,), "Mul", "k p_b")):
+        result = run(graph)
+        assert displays(result)[0].startswith("MatMul+BiasAdd+")
+        assert len(graph) == 1
+
+
+@pytest.mark.parametrize(
+    ("factor", "reason"),
+    [((4, 1), "AXIS(-2, -1)"), ((2, 1, 1), "AXIS(-3, -1)"), ((1, 1, 1, 4), "BROADCAST(rank, [1, 1, 1, 4], [2, 4, 4])")],
+)
+def test_a_scale_along_other_axes_stays(factor: tuple[int, ...], reason: str) -> None:
+    graph = scaled(factor)
+    result = run(graph, [pattern for pattern in builtin() if pattern.name == "matmul_bias_act"])
+    assert reasons(result) == {"P": reason}
+    assert ops(graph) == ["MatMulBiasFusionOp", "Mul", "Relu"]
+
+
+def test_the_inverse_of_a_product_is_no_scale() -> None:
+    graph = scaled((4,), "Div", "k p_b")
+    run(graph)
+    assert ops(graph) == ["Div", "MatMulBiasFusionOp", "Relu"]
