@@ -114,7 +114,7 @@ def read_side(value: str, links: Sequence[Link], scope: Known, heads: Shape, *, 
 
     `heads` splits axis 0 of an operand of rank 3 in batch and heads.  A key comes as [..., size, rows].
     """
-    state = _follow(value, links, scope)
+    state = _follow(value, links, scope, heads)
     if state is None:
         return None
     if state.is_fixed:
@@ -129,7 +129,7 @@ def read_side(value: str, links: Sequence[Link], scope: Known, heads: Shape, *, 
 
 def read_rows(value: str, links: Sequence[Link], scope: Known, heads: int) -> Side | None:
     """Operand `value` of the operator Attention: [batch, heads, rows, size], or rows of `heads` heads each."""
-    state = _follow(value, links, scope)
+    state = _follow(value, links, scope, ())
     if state is None or state.is_swapped:
         return None
     if len(state.shape) == 4:
@@ -154,17 +154,17 @@ def _make_side(value: str, links: Sequence[Link], state: _State, view: Strided) 
     return Side(root, view, state.factor, state.copies, state.past, state.present, taken)
 
 
-def _follow(value: str, links: Sequence[Link], scope: Known) -> _State | None:
+def _follow(value: str, links: Sequence[Link], scope: Known, heads: Shape) -> _State | None:
     root = scope.value(links[-1].source if links else value).shape
     state = None if root is None else _State(whole(root), root)
     for link in reversed(links):
         if state is None:
             return None
-        state = _take(state, link, scope)
+        state = _take(state, link, scope, heads)
     return state
 
 
-def _take(state: _State, link: Link, scope: Known) -> _State | None:
+def _take(state: _State, link: Link, scope: Known, heads: Shape) -> _State | None:
     node = link.node
     shape = scope.value(node.outputs[link.place]).shape
     if node.op in ("Mul", "Div"):
@@ -188,8 +188,17 @@ def _take(state: _State, link: Link, scope: Known) -> _State | None:
         # Consecutive shapes are one: what no strides can say in between they may say at the end.
         return None if shape is None else replace(state, shape=shape)
     settled = state.settled()
+    if settled is None and node.op == "Transpose" and integers(node, "perm") == (0, 2, 1) and len(heads) == 2:
+        return _swap_split(state, heads)
     view = None if settled is None else apply_view(node, settled, link.place, scope)
     return None if view is None else replace(state, view=view, shape=view.shape)
+
+
+def _swap_split(state: _State, heads: Shape) -> _State | None:
+    """The last two axes of [batch and heads, rows, size] exchanged where axis 0 is a view only as two."""
+    merged, rows, size = state.shape
+    split = reshape(state.view, (*heads, rows, size))
+    return None if split is None else replace(state, view=permute(split, SWAP), shape=(merged, size, rows))
 
 
 def _take_fixed(state: _State, node: Node, has_same_shape: bool) -> _State | None:

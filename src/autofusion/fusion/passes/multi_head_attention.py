@@ -86,13 +86,13 @@ class _Growth:
         """The largest region round the core that is one kernel call, None where there is nothing to gain."""
         core = find_core(self._inner, self._known)
         if isinstance(core, Reason):
-            self._tell("core", core, [])
+            self._tell(self._node, core, [])
             return None
         ways: Ways = {side: self._way(side, value) for side, value in operands_of(core).items()}
         fit = self._fit(core, ways, self._after(core))
         leak = None if fit is None else self._find_leak(fit)
         while fit is not None and leak is not None:
-            self._tell(leak[0].op, leak[1], fit.nodes)
+            self._tell(leak[0], leak[1], fit.nodes)
             # Where a node must stay for another reader, what stands before it stays as well.
             fit = self._fit(core, {side: _cut(way, leak[0]) for side, way in fit.ways.items()}, fit.after)
             leak = None if fit is None else self._find_leak(fit)
@@ -182,10 +182,13 @@ class _Growth:
                 return Reason(Code.MULTI_READER, (value, use.node.name), detail, use.node.name, value)
         return None
 
-    def _tell(self, part: str, reason: Reason, nodes: Sequence[Node]) -> None:
-        bound = {f"{node.op} {place}": node for place, node in enumerate(order_nodes(self._scope, nodes))}
-        found = {**bound, "core": self._node}
-        self.misses.append(region_miss(self._scope, self._pattern, found, part, reason, len(found) + 1))
+    def _tell(self, node: Node, reason: Reason, nodes: Sequence[Node]) -> None:
+        """Note that `node`, one of `nodes` or the core, must stay as it is."""
+        others = [other for other in order_nodes(self._scope, nodes) if other.name != node.name]
+        found = {"core": self._node, **{f"{other.op} {place}": other for place, other in enumerate(others)}}
+        bound = found if node.name == self._node.name else {**found, node.op: node}
+        part = next(name for name, other in bound.items() if other is node)
+        self.misses.append(region_miss(self._scope, self._pattern, bound, part, reason, len(bound) + 1))
 
 
 def _has(way: Sequence[Link], op: str) -> bool:
