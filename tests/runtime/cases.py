@@ -91,13 +91,9 @@ def transformer_cases() -> dict[str, Case]:
     return {
         "attention": attention_case(),
         "norm": Case("norm", [draw(3, 7), draw(7), draw(7), draw(3, 7)], norm, (3, 7)),
-        "group_norm": Case(
-            "group_norm", [draw(2, 6, 4), draw(6), draw(6)], {"groups": 3, "epsilon": 1e-5}, (2, 6, 4)
-        ),
+        "group_norm": Case("group_norm", [draw(2, 6, 4), draw(6), draw(6)], {"groups": 3, "epsilon": 1e-5}, (2, 6, 4)),
         "rotary": rotary_case(),
-        "embedding": Case(
-            "embedding", [*tables, draw(5), draw(5)], {"norm": "layer", "epsilon": 1e-5}, (2, 3, 5)
-        ),
+        "embedding": Case("embedding", [*tables, draw(5), draw(5)], {"norm": "layer", "epsilon": 1e-5}, (2, 3, 5)),
     }
 
 

@@ -50,7 +50,8 @@ def test_operands_outside_their_space_are_refused(native: Native, name: str) -> 
             *(("space", number) for number in (-1, 4)),
         ]:
             bench = Bench(CASES[name])
-            if field == "slot" and bench.records["operands"]["space"][0, place] != Space.BINDING:
+            space = bench.records["operands"]["space"][0, place]
+            if (field == "slot" and space != Space.BINDING) or (field != "space" and space == Space.NONE):
                 continue
             bench.records["operands"][field][0, place] = value
             refusal(native, bench.context())
@@ -80,10 +81,18 @@ FIELDS = {
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
-    "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21}
-    | {"activation": 23},
+    "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
     "product": {"rows": 0, "depth": 1, "parts": 2, "width": 3, "activation": 7, "norm": 8, "gated": 9},
-    "attention": {"batch": 0, "key_heads": 2, "queries": 3, "keys": 4, "size": 5, "past": 7, "q_offset": 8, "y_batch": 24}
+    "attention": {
+        "batch": 0,
+        "key_heads": 2,
+        "queries": 3,
+        "keys": 4,
+        "size": 5,
+        "past": 7,
+        "q_offset": 8,
+        "y_batch": 24,
+    }
     | {"bias_period": 28, "keep_stride": 42, "keep_mode": 43, "guard": 46},
     "norm": {"rows": 0, "columns": 1, "kind": 2},
     "group_norm": {"batch": 0, "groups": 1, "channels": 2, "x_channel": 5, "y_pixel": 9},
@@ -131,13 +140,13 @@ WRONG = {
     "matmul": "batch=2 rows=6 depth=8 columns=10 trans_a=2 activation=12",
     "packed matmul": "rows=6 rows=-1 depth=8 parts=0 parts=5 parts=2 width=17 width=-1 activation=12 norm=3 gated=1",
     "attention": """
-        batch=3 key_heads=3 queries=4 keys=4 size=5 past=4 past=0 q_offset=1 q_offset=-1 y_batch=0 y_batch=31
-        bias_period=0 bias_period=3 keep_stride=2 keep_mode=4 keep_mode=0 guard=2
+        batch=3 key_heads=3 queries=4 keys=4 size=5 past=4 q_offset=1 q_offset=-1 y_batch=0 y_batch=61
+        bias_period=0 keep_stride=2 keep_mode=4 keep_mode=0 guard=2
     """,
     "norm": "rows=4 columns=8 columns=-1 kind=3",
     "group_norm": "batch=3 groups=5 channels=3 x_channel=21 y_pixel=0",
     "rotary": "heads=3 size=9 width=3 width=10 interleaved=2 x_offset=1 y_batch=0 sin_stride=2",
-    "embedding": "extent=4 columns=6 kind=3 count=10 id_size=2 id_size=0 id_stride=2 step=2",
+    "embedding": "extent=7 columns=6 kind=3 count=10 id_size=2 id_size=0 id_stride=2 step=2",
     "affine": "rows=25 columns=6 x_pitch=4 y_pitch=9 function=12",
     "unary": "rows=25 columns=8 y_pitch=8 function=21",
     "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
@@ -177,7 +186,7 @@ def test_wrong_extents_are_refused(native: Native, name: str, change: str) -> No
     field, value = change.split("=")
     bench = Bench(CASES[name])
     native.check(bench.context())
-    bench.records["ints"][0, FIELDS[CASES[name].kernel][field]] = int(value)
+    bench.records["ints"][0, FIELDS["product" if name == "packed matmul" else CASES[name].kernel][field]] = int(value)
     assert refusal(native, bench.context()).startswith("the plan is damaged: step 0: ")
 
 

@@ -56,8 +56,6 @@ SHAPES = {
     "transposed a": make_matmul((150, 300), (300, 33), trans_a=True),
     "transposed b": make_matmul((5, 270), (270, 31), trans_b=True),
     "transposed both": make_matmul((3, 17, 20), (3, 20, 15), trans_a=True, trans_b=True),
-    "packed, transposed a": make_matmul((17, 20), (20, 40), trans_a=True, packed=True),
-    "packed, stacked, transposed a": make_matmul((3, 17, 20), (20, 40), trans_a=True, packed=True),
     "batches": make_matmul((2, 3, 5, 8), (2, 3, 8, 7), residual=True),
     "batches broadcast": make_matmul((2, 1, 5, 8), (3, 8, 7), bias=True),
     "batches broadcast both ways": make_matmul((2, 1, 4, 1, 5, 8), (1, 3, 1, 2, 8, 7), scale=2.0),

@@ -42,7 +42,11 @@ class _Packer:
             return step
         name = step.inputs[1]
         array = self.constants.get(name)
-        if array is None or self.buffers[name].role != "constant" or (step.kernel == "matmul" and array.ndim != 2):
+        if (
+            array is None
+            or self.buffers[name].role != "constant"
+            or (step.kernel == "matmul" and (array.ndim != 2 or step.attributes["trans_a"]))
+        ):
             return step
         if step.kernel == "conv":
             group = step.attributes["group"]

@@ -14,6 +14,9 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
+from autofusion.runtime.encode_data import MOVING
+from autofusion.runtime.encode_lines import LOOKING
+from autofusion.runtime.encode_transformer import TRANSFORMING, TRANSFORMING_SCRATCH
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
     DEPTH_BLOCK,
@@ -30,6 +33,7 @@ from autofusion.runtime.records import (
     ROW_BLOCK,
     UNARY_OPERATORS,
     Place,
+    record_kernel,
 )
 
 _Fields = tuple[list[int], list[float]]
@@ -70,11 +74,10 @@ def encode_step(
     if step.kernel not in KERNEL_CODES:
         return record
     try:
-        _check_types(step, buffers)
-        ints, floats = _ENCODERS[step.kernel](BoundStep(step, buffers, shapes))
+        ints, floats = _encode_fields(BoundStep(step, buffers, shapes))
         operands = _place_operands(step, places)
-        operands.append(scratch if step.kernel in _SCRATCH else NOWHERE)
-        record["kernel"] = KERNEL_CODES[step.kernel]
+        operands.append(scratch if record_kernel(step) in _SCRATCH else NOWHERE)
+        record["kernel"] = KERNEL_CODES[record_kernel(step)]
         record["operands"] = [(place.space, place.slot, place.offset, place.bytes) for place in operands]
         record["ints"][: len(ints)] = ints
         record["floats"] = floats
@@ -102,7 +105,7 @@ def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
     """
     largest = 0
     for step in plan.steps:
-        measure = _SCRATCH.get(step.kernel)
+        measure = _SCRATCH.get(record_kernel(step))
         if measure is None:
             continue
         try:
@@ -121,6 +124,15 @@ def _refuse(step: Step, error: Exception) -> ArtifactError:
             help="compile the model again with this version",
         )
     )
+
+
+def _encode_fields(bound: BoundStep) -> _Fields:
+    kernel = record_kernel(bound.step)
+    encoder = MOVING.get(kernel) or LOOKING.get(kernel) or TRANSFORMING.get(kernel)
+    if encoder is not None:
+        return encoder(bound)
+    _check_types(bound.step, bound.buffers)
+    return _ENCODERS[bound.step.kernel](bound)
 
 
 def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
@@ -200,10 +212,10 @@ def _three(extents: Sequence[int], filler: int) -> list[int]:
 
 def _encode_matmul(bound: BoundStep) -> _Fields:
     a, b, y = bound.operand(0), bound.operand(1), bound.result
-    trans_a, trans_b, packed = bound.integer("trans_a"), bound.integer("trans_b"), bound.integer("packed")
+    trans_a, trans_b = bound.integer("trans_a"), bound.integer("trans_b")
     batch_a, rows, depth = _split_matrix(bound.shape(a), trans_a)
     extents, height, columns = _split_matrix(bound.shape(y), 0)
-    batch_b, *inner = ((), depth, columns) if packed else _split_matrix(bound.shape(b), trans_b)
+    batch_b, *inner = _split_matrix(bound.shape(b), trans_b)
     if height != rows or inner != [depth, columns]:
         raise ValueError(f"its shapes {bound.shape(a)}, {bound.shape(b)} and {bound.shape(y)} do not fit")
     strides_a = broadcast_strides(batch_a, row_major_strides(batch_a, rows * depth), extents)
@@ -212,7 +224,7 @@ def _encode_matmul(bound: BoundStep) -> _Fields:
     # Matrices of a that lie one after the other and share b are one tall matrix.
     if not trans_a and batch and batch[-1][1:] == (rows * depth, 0):
         rows *= batch.pop()[0]
-    ints = [*_fill_axes(batch, MAX_BATCH_AXES, 2), rows, depth, columns, trans_a, trans_b, packed]
+    ints = [*_fill_axes(batch, MAX_BATCH_AXES, 2), rows, depth, columns, trans_a, trans_b]
     return [*ints, bound.code("activation", ACTIVATIONS)], _floats(bound, bound.number("scale"))
 
 
@@ -327,4 +339,8 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
     "copy": _encode_copy,
 }
 
-_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"conv": _measure_conv, "matmul": _measure_matmul}
+_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
+    "conv": _measure_conv,
+    "matmul": _measure_matmul,
+    **TRANSFORMING_SCRATCH,
+}

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from autofusion.plan import ACTIVATIONS
+from autofusion.plan import ACTIVATIONS, Step
 
 
 class Space(IntEnum):
@@ -61,14 +61,61 @@ KERNEL_CODES: Mapping[str, int] = {
     "binary": 6,
     "relayout": 7,
     "copy": 8,
+    "attention": 84,
+    "norm": 85,
+    "group_norm": 86,
+    "rotary": 87,
+    "embedding": 88,
+    "product": 89,
+    "strided": 64,
+    "concat": 65,
+    "select": 66,
+    "compare": 67,
+    "arithmetic": 68,
+    "convert": 69,
+    "softmax": 70,
+    "reduce": 71,
+    "argument": 72,
+    "cumulate": 73,
+    "rank": 74,
+    "gather": 75,
+    "gather_elements": 76,
+    "gather_blocks": 77,
+    "scatter_elements": 78,
+    "scatter_blocks": 79,
+    "pad": 80,
+    "resize": 81,
+    "range": 82,
+    "triangle": 83,
 }
-"""Kernels that the C library runs; every other step has an empty record, which it passes over."""
+"""Kernels that the C library runs; every other step has an empty record, which it passes over.
+
+A matrix product with a packed matrix is a `product`, see `record_kernel`.
+"""
+
+
+def record_kernel(step: Step) -> str:
+    """The kernel that a step of a native plan runs: a name of `KERNEL_CODES`, or of a kernel that Python runs."""
+    return "product" if step.kernel == "matmul" and step.attributes.get("packed") else step.kernel
+
 
 UNARY_OPERATORS = (*ACTIVATIONS, "Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf")
 BINARY_OPERATORS = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min")
 
+ELEMENT_TYPES = (
+    *("float", "double", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64", "bool", "float16", "bfloat16"),
+)
+"""Element types that records name, by their code (`af_type`)."""
+
+ELEMENT_SIZES = (4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 2)
+"""Bytes of one element of each."""
+
 MAX_AXES = 8
-"""Axes that a binary step may iterate over after merging."""
+"""Axes that a step may iterate over after merging."""
+
+MAX_PARTS = 10
+"""Operands of a concat step (AF_PARTS)."""
 
 MAX_BATCH_AXES = 6
 """Batch axes of a matrix product after merging."""

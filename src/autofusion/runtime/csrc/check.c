@@ -58,16 +58,14 @@ static int check_conv(const checker *c) {
 static int check_matmul(const checker *c) {
     const af_matmul *p = &c->step->matmul;
     if (!within(c->step->ints, 3 * AF_BATCH_AXES + 3, 0, ELEMENT_LIMIT)) return refuse(c, "an extent is out of range");
-    if (!within(&p->trans_a, 3, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
+    if (!within(&p->trans_a, 2, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
     if (check_code(c, "activation", p->activation, AF_ACTIVATION_COUNT)) return -1;
     int64_t matrices = multiply_extents(p->batch, AF_BATCH_AXES), y = times(matrices, times(p->rows, p->columns));
     const int64_t shapes[][2] = {{p->rows, p->depth}, {p->depth, p->columns + AF_PANEL}, {p->rows, p->columns}};
     int64_t a = times(p->rows, p->depth), b = times(p->depth, p->columns);
-    if (p->packed) b = times(times(divide_up(p->columns, AF_PANEL), AF_PANEL), p->depth);
     if (!is_countable(p->batch, AF_BATCH_AXES) || !is_countable(shapes[0], 2) || !is_countable(shapes[1], 2) ||
         !is_countable(shapes[2], 2))
         return refuse(c, "its matrices are too large");
-    if (p->packed && !within(p->b_strides, AF_BATCH_AXES, 0, 0)) return refuse(c, "packed panels have batch axes");
     return check_operand(c, AF_RESULT, y) ||
            check_operand(c, AF_A, span_axes(p->batch, p->a_strides, AF_BATCH_AXES, a)) ||
            check_operand(c, AF_B, span_axes(p->batch, p->b_strides, AF_BATCH_AXES, b)) ||

@@ -1,7 +1,5 @@
-/* Matrix products with broadcast batch axes.
-
-   A packed b: for every AF_PANEL columns (the last panel padded with zeros), for every row: AF_PANEL floats.
-   Any other b is packed panel by panel, and a transposed a block by block, into scratch memory. */
+/* Matrix products with broadcast batch axes: b is packed panel by panel, and a transposed a block by block, into
+   scratch memory.  `product.c` has those with a constant matrix. */
 #include "call.h"
 #include "gemm.h"
 
@@ -63,12 +61,6 @@ static void take_rows(const task *task, int64_t first_row, int64_t row_count, af
 static void multiply_panels(const task *task, af_block *block, af_range depth, af_range range) {
     const af_matmul *p = task->product;
     int64_t column = range.first * AF_PANEL, end = smaller(range.last * AF_PANEL, p->columns);
-    if (p->packed) {
-        const float *first = task->b + (range.first * p->depth + depth.first) * AF_PANEL;
-        const float *next = block->last ? NULL : first + (depth.last - depth.first) * AF_PANEL;
-        af_multiply(block, &(af_panels){first, next, p->depth * AF_PANEL, column, end - column});
-        return;
-    }
     float *sums = block->sums;
     for (; column < end; column += AF_TILE_PANELS * AF_PANEL) {
         int64_t columns = smaller(end - column, AF_TILE_PANELS * AF_PANEL);

@@ -114,7 +114,7 @@ typedef struct af_conv {
    of y one after the other. */
 typedef struct af_matmul {
     int64_t batch[AF_BATCH_AXES], a_strides[AF_BATCH_AXES], b_strides[AF_BATCH_AXES];
-    int64_t rows, depth, columns, trans_a, trans_b, packed, activation;
+    int64_t rows, depth, columns, trans_a, trans_b, activation;
 } af_matmul;
 
 typedef struct af_pool {
