@@ -31,7 +31,8 @@ def _check_feeds_no_product(scope: Scope, binding: Binding, names: tuple[str, ..
         return None
     readers = ", ".join(reader.name for reader in group)
     detail = f"{node.name} is read by {readers} alone, so it belongs to the product"
-    return names[0], Reason(Code.TAKEN_BY, ("matrix product",), detail, group[0].name, node.outputs[0])
+    advice = "accept two kernels"
+    return names[0], Reason(Code.TAKEN_BY, ("matrix product",), detail, group[0].name, node.outputs[0], advice)
 
 
 def _check_reads_rows(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
