@@ -12,10 +12,14 @@ import pytest
 from autofusion.errors import UsageError
 from autofusion.frontend import read_model
 from autofusion.fusion import Controls, FusionResult, fuse, read_rules, resolve_rules
-from autofusion.fusion.manual.words import WORDS
+from autofusion.fusion.manual.attention import AFTER_SOFTMAX, BEFORE_SCORES, BEFORE_SOFTMAX
+from autofusion.fusion.manual.view import MOVES
+from autofusion.fusion.manual.words import CHAINS, WORDS
 from autofusion.ir import MANUAL, Graph
 from autofusion.ir.verify import verify_graph
+from autofusion.ops.rows import operators
 from autofusion.passes import run_passes
+from autofusion.patternlang.variants import enumerate_names
 from frontend.models import model, node, save, tensor
 from fusion.encoder import build_encoder
 from fusion.support import builtin
@@ -266,6 +270,13 @@ def test_rules_within_control_flow(tmp_path: Path) -> None:
     assert caught.value.diagnostic.message == (
         "rule 'inner' of fusion_rules has nodes of two graphs, 'tanh' and 'exp': one is in control flow"
     )
+
+
+def test_every_operator_of_the_table_exists() -> None:
+    units = {name for chains in CHAINS.values() for chain in chains for unit in chain for name in unit.ops}
+    made = {name for names in enumerate_names(builtin()).values() for name in names}
+    known = made | {op for domain, op in operators() if not domain}
+    assert units | BEFORE_SOFTMAX | AFTER_SOFTMAX | BEFORE_SCORES | MOVES <= known
 
 
 def test_every_word_is_documented() -> None:

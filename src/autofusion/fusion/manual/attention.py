@@ -10,14 +10,27 @@ from autofusion.fusion.scope import Scope
 from autofusion.ir import Node
 
 _PRODUCTS = frozenset({"MatMul", "Gemm"})
-_BEFORE_SOFTMAX = frozenset(
+BEFORE_SOFTMAX = frozenset(
     {"Add", "Sub", "Mul", "Div", "Where", "Cast", "Clip", "Tanh", "Reshape", "Transpose", "Expand", "Squeeze"}
     | {"Unsqueeze", "Identity", "Max"}
 )
-_AFTER_SOFTMAX = frozenset(
-    {"Cast", "Where", "IsNaN", "Mul", "Dropout", "Reshape", "Transpose", "Identity", "Squeeze", "Unsqueeze", "Expand"}
+AFTER_SOFTMAX = frozenset(
+    {
+        "Cast",
+        "Where",
+        "IsNaN",
+        "NaNGuard",
+        "Mul",
+        "Dropout",
+        "Reshape",
+        "Transpose",
+        "Identity",
+        "Squeeze",
+        "Unsqueeze",
+        "Expand",
+    }
 )
-_ON_THE_WAY = frozenset({"Rotary", "RotaryEmbedding", "RMSNormalization", "LayerNormalization"})
+BEFORE_SCORES = frozenset({"Rotary", "RotaryEmbedding", "RMSNormalization", "LayerNormalization"})
 
 
 def find_attention(scope: Scope, part: str) -> Iterator[frozenset[str]]:
@@ -62,7 +75,7 @@ def _walk_up(scope: Scope, softmax: Node) -> list[str] | None:
         seen.add(node.name)
         if node.op in _PRODUCTS and not any(scope.constant(name) is not None for name in node.inputs[:2]):
             return [node.name, *way]
-        if node.op in _BEFORE_SOFTMAX:
+        if node.op in BEFORE_SOFTMAX:
             pending += [(operand, [*way, node.name]) for operand in node.operands]
     return None
 
@@ -75,7 +88,7 @@ def _walk_down(scope: Scope, softmax: Node) -> list[str] | None:
         for node in dict.fromkeys(use.node for use in scope.graph.consumers(value)):
             if node.op in _PRODUCTS and node.input(0) == value and not node.domain:
                 return [node.name, *found]
-            if node.op in _AFTER_SOFTMAX and node.name not in found:
+            if node.op in AFTER_SOFTMAX and node.name not in found:
                 found.append(node.name)
                 pending += node.results
     return None
@@ -92,7 +105,7 @@ def _find_projections(scope: Scope, operands: tuple[str, ...]) -> tuple[frozense
             if dense:
                 found |= dense
                 passed |= {*before, *way}
-            elif node.op in _ON_THE_WAY:
+            elif node.op in BEFORE_SCORES:
                 pending.append((node.input(0), (*before, *way, node.name)))
     return frozenset(found), frozenset(passed)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autofusion.fusion.scope import Scope
 from autofusion.ir import DType, Graph, Node
 
-_MOVES = frozenset(
+MOVES = frozenset(
     {"Cast", "Dropout", "Expand", "Flatten", "Gather", "Identity", "RepeatKV", "Reshape", "Slice", "Split"}
     | {"Squeeze", "Transpose", "Unsqueeze"}
 )
@@ -21,7 +21,7 @@ def passes_on(scope: Scope, node: Node, value: str) -> bool:
         return False
     if node.op == "Concat":
         return True
-    if node.op in _MOVES:
+    if node.op in MOVES:
         return node.input(0) == value
     if node.op in _SCALES and not node.domain and value in node.inputs[: 2 if node.op == "Mul" else 1]:
         other = scope.constant(node.inputs[1 - node.inputs.index(value)])

@@ -32,9 +32,11 @@ _BIASED = _unit("Gemm", other="constant", biased=True)
 _RESIDUAL = _unit("Add", "Sum", other="computed")
 _CONV = _unit("Conv", "ConvTranspose")
 _BATCH_NORM = _unit("BatchNormalization")
-_LAYER_NORM = _unit("LayerNormalization", "RMSNormalization")
+_LAYER_NORM = _unit("LayerNormalization", "ChannelNorm")
+_ROW_NORM = _unit("LayerNormalization", "ChannelNorm", "RMSNormalization")
 _NORM = _unit(
     "LayerNormalization",
+    "ChannelNorm",
     "RMSNormalization",
     "BatchNormalization",
     "GroupNormalization",
@@ -79,13 +81,13 @@ CHAINS: Mapping[str, tuple[Chain, ...]] = {
     "add": ((_unit("Add", "Sum"),),),
     "residual": ((_RESIDUAL,),),
     "norm": ((_NORM,),),
-    "layer_norm": ((_unit("LayerNormalization"),),),
+    "layer_norm": ((_LAYER_NORM,),),
     "rms_norm": ((_unit("RMSNormalization"),),),
     "batch_norm": ((_BATCH_NORM,),),
     "add_norm": ((_RESIDUAL, _NORM),),
-    "add_layer_norm": ((_RESIDUAL, _LAYER_NORM),),
-    "attn_add_layer_norm": ((_RESIDUAL, _LAYER_NORM),),
-    "ffn_add_layer_norm": ((_RESIDUAL, _LAYER_NORM),),
+    "add_layer_norm": ((_RESIDUAL, _ROW_NORM),),
+    "attn_add_layer_norm": ((_RESIDUAL, _ROW_NORM),),
+    "ffn_add_layer_norm": ((_RESIDUAL, _ROW_NORM),),
     "conv": ((_CONV,),),
     "conv_bn": _CONV_NORM,
     "conv_relu": ((_CONV, _ACTIVATIONS["relu"]),),
