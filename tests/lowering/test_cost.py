@@ -110,3 +110,22 @@ def test_of_a_table_the_rows_that_are_read_count():
         {"i": [3]}, [node("Gather", "t i", "y", axis=0)], "y", {"t": np.zeros((10000, 8), np.float32)}, DType.INT64
     )
     assert CostModel(graph).estimate(graph.node("y")).bytes == 2 * 3 * 8 * 4 + 3 * 8
+
+
+def test_attention_is_both_products_and_the_exponentials():
+    spelled = [node("MatMul", "q t", "s"), node("Softmax", "s", "p", axis=3), node("MatMul", "p v", "y")]
+    shapes = {"q": [2, 3, 5, 8], "t": [2, 3, 8, 7], "k": [2, 3, 7, 8], "v": [2, 3, 7, 8]}
+    body = build(shapes, spelled, "y", {})
+    parts = CostModel(body)
+    queries, keys = 2 * 3 * 5, 7
+    wanted = queries * keys * (2 * (8 + 8) + 16 + 2)
+    assert sum(parts.estimate(part).flops for part in body) == wanted - 2 * queries * keys
+    graph = build(shapes, [node("Attention", "q k v", "y")], "y", {})
+    assert CostModel(graph).estimate(graph.node("y")).flops == wanted
+    rows = build(
+        {"q": [2, 5, 24], "k": [2, 7, 24], "v": [2, 7, 24]},
+        [node("Attention", "q k v", "y", q_num_heads=3, kv_num_heads=3)],
+        "y",
+        {},
+    )
+    assert CostModel(rows).estimate(rows.node("y")).flops == wanted

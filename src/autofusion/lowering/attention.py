@@ -42,15 +42,15 @@ def _has_types(reading: Reading, workspace: Workspace) -> bool:
 
 
 def _operands(owner: Owner, reading: Reading, workspace: Workspace) -> tuple[str, ...]:
-    masks = [_reshape(owner, name, shape, workspace) for name, shape in reading.masks]
-    keep = "" if reading.keep is None else _reshape(owner, *reading.keep, workspace)
+    masks = [reshape_operand(owner, name, shape, workspace) for name, shape in reading.masks]
+    keep = "" if reading.keep is None else reshape_operand(owner, *reading.keep, workspace)
     operands = (reading.q.root, reading.k.root, reading.v.root, *masks, *("",) * (2 - len(masks)), keep, *reading.past)
     while not operands[-1]:
         operands = operands[:-1]
     return operands
 
 
-def _reshape(owner: Owner, name: str, shape: Shape, workspace: Workspace) -> str:
+def reshape_operand(owner: Owner, name: str, shape: Shape, workspace: Workspace) -> str:
     """Value `name` with `shape`, which has its elements."""
     value = workspace.scope.value(name)
     if value.shape == shape:
@@ -65,7 +65,7 @@ def _settings(reading: Reading) -> dict[str, Setting]:
     names = ("q_view", "k_view", "v_view", "y_view")
     return {
         "extents": [dim if isinstance(dim, int) else str(dim) for dim in reading.extents],
-        **{name: _spell_view(view) for name, view in zip(names, reading.views, strict=True)},
+        **{name: spell_view(view) for name, view in zip(names, reading.views, strict=True)},
         "scale": reading.scale,
         "keep_mode": core.keep_mode,
         "keep_drops": core.keep_drops,
@@ -75,5 +75,6 @@ def _settings(reading: Reading) -> dict[str, Setting]:
     }
 
 
-def _spell_view(view: Strided) -> Setting:
+def spell_view(view: Strided) -> Setting:
+    """A view as the plan has it: the offset, then the strides."""
     return [dim if isinstance(dim, int) else str(dim) for dim in (view.offset, *view.strides)]

@@ -186,6 +186,22 @@ def _product_flops(model: CostModel, node: Node) -> float:
     return 2 * depth * model.elements(node.outputs[0])
 
 
+def _attention_flops(model: CostModel, node: Node) -> float:
+    """Both products and the softmax between them, for every query and key."""
+    q, k, y = (model.extents(name) for name in (node.input(0), node.input(1), node.outputs[0]))
+    if not q or not k or not y:
+        return 0
+    heads = q[1] if len(q) == 4 else max(read_integer(node, "q_num_heads", 1), 1)
+    past = model.extents(node.input(4))[2:3] if node.input(4) else ()
+    queries, keys = q[0] * heads * q[-2], k[-2] + sum(past)
+    sizes = (q[-1] + y[-1]) / (1 if len(q) == 4 else heads)
+    return queries * keys * (2 * sizes + TRANSCENDENTAL_FLOPS + 2)
+
+
+def _rotation_flops(model: CostModel, node: Node) -> float:
+    return 3 * model.elements(node.input(0))
+
+
 def _pool_flops(model: CostModel, node: Node) -> float:
     return math.prod(read_integers(node, "kernel_shape", ())) * model.elements(node.outputs[0])
 
@@ -203,6 +219,8 @@ _FLOPS: Mapping[str, Callable[[CostModel, Node], float]] = {
     "ConvTranspose": _transposed_convolution_flops,
     "MatMul": _product_flops,
     "Gemm": _product_flops,
+    "Attention": _attention_flops,
+    "RotaryEmbedding": _rotation_flops,
     "MaxPool": _pool_flops,
     "AveragePool": _pool_flops,
     "BatchNormalization": _affine_flops,

@@ -34,6 +34,7 @@ from autofusion.lowering.pools import open_global_pool, open_pool, open_reductio
 from autofusion.lowering.products import open_conv, open_gemm, open_matmul, refuse_operands
 from autofusion.lowering.prologue import merge_prologues
 from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
+from autofusion.lowering.rotary import emit_rotary
 from autofusion.lowering.transposed import fold_transposed
 from autofusion.lowering.views import VIEWS, emit_content, open_view
 from autofusion.lowering.workspace import Owner, Workspace
@@ -85,6 +86,8 @@ def decode_node(node: Node, workspace: Workspace) -> None:
 
 def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
     if emit_content(owner, node, workspace) or emit_attention(owner, node, workspace):
+        return
+    if emit_rotary(owner, node, workspace):
         return
     nodes = flatten_node(node)
     if node.body is not None:

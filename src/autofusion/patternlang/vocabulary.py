@@ -15,12 +15,14 @@ KERNELS: Mapping[str, tuple[str, ...]] = {
     "norm": ("Add",),
     "embedding": ("Gather",),
     "attention": (),
+    "rotary": (),
     "chain": (),
 }
 """What may decode the body of a fused node, with the operators that it may begin with; () for any."""
 
 PASSES: Mapping[str, str] = {
     "joint_products": "two to four products of one value with constant matrices, with a bias each or none",
+    "rotary_heads": "rotary position embedding with the views that only it needs",
     "multi_head_attention": "attention with the heads, the repeated keys and the past that only it reads",
 }
 """Fusions that graph text cannot say, with what each finds."""

@@ -12,7 +12,7 @@ from autofusion.ops.table import Known
 Made = Mapping[str, Node]
 """Nodes by the names of their results."""
 
-NORMAL_FORMS = frozenset({"RepeatKV"})
+NORMAL_FORMS = frozenset({"RepeatKV", "Rotary"})
 """Normal forms that are read as they are, not by their bodies."""
 
 

@@ -139,6 +139,13 @@ def read_rows(value: str, links: Sequence[Link], scope: Known, heads: int) -> Si
     return None if view is None else _make_side(value, links, state, view)
 
 
+def read_shape(value: str, links: Sequence[Link], scope: Known, shape: Shape) -> Side | None:
+    """Value `value` by way of `links` as `shape`; None where no strides say that."""
+    state = _follow(value, links, scope, ())
+    view = None if state is None or state.is_fixed else reshape(state.view, shape)
+    return None if state is None or view is None else _make_side(value, links, state, view)
+
+
 def _split_rows(view: Strided, shape: Shape, heads: int) -> Strided | None:
     """Rows of all heads, [batch, rows, heads * size], as [batch, heads, rows, size]."""
     if len(shape) != 3 or not heads:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from autofusion.fusion.passes.joint_products import find_joint_products
 from autofusion.fusion.passes.multi_head_attention import find_heads
+from autofusion.fusion.passes.rotary_heads import find_rotations
 from autofusion.fusion.region import Found
 from autofusion.fusion.scope import Scope
 from autofusion.patternlang.model import Pattern
@@ -19,4 +20,5 @@ FusionPass = Callable[[Scope, Pattern], Found]
 FUSION_PASSES: Mapping[str, FusionPass] = {
     "joint_products": find_joint_products,
     "multi_head_attention": find_heads,
+    "rotary_heads": find_rotations,
 }

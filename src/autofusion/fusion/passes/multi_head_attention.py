@@ -21,10 +21,11 @@ from autofusion.fusion.attention.reading import (
     read_split,
     split_heads,
 )
-from autofusion.fusion.attention.sides import Link, climb, descend
+from autofusion.fusion.attention.sides import Link
 from autofusion.fusion.attention.surroundings import Surroundings
 from autofusion.fusion.misses import Miss
-from autofusion.fusion.reasons import Code, Reason
+from autofusion.fusion.passes.ways import climb_graph, cut_way, descend_graph, find_leak, find_reader
+from autofusion.fusion.reasons import Reason
 from autofusion.fusion.region import Found, Region, order_nodes, region_miss
 from autofusion.fusion.scope import Scope
 from autofusion.ir import Node, Shape
@@ -88,13 +89,17 @@ class _Growth:
         if isinstance(core, Reason):
             self._tell(self._node, core, [])
             return None
-        ways: Ways = {side: self._way(side, value) for side, value in operands_of(core).items()}
-        fit = self._fit(core, ways, self._after(core))
+        inside = index_results(self._inner)
+        ways: Ways = {
+            side: climb_graph(self._scope, self._known, value, scales=side != "v", inside=inside)
+            for side, value in operands_of(core).items()
+        }
+        fit = self._fit(core, ways, descend_graph(self._scope, self._known, core.y))
         leak = None if fit is None else self._find_leak(fit)
         while fit is not None and leak is not None:
             self._tell(leak[0], leak[1], fit.nodes)
             # Where a node must stay for another reader, what stands before it stays as well.
-            fit = self._fit(core, {side: _cut(way, leak[0]) for side, way in fit.ways.items()}, fit.after)
+            fit = self._fit(core, {side: cut_way(way, leak[0]) for side, way in fit.ways.items()}, fit.after)
             leak = None if fit is None else self._find_leak(fit)
         if fit is None or (not fit.nodes and self._node.body is not None):
             return None
@@ -103,7 +108,7 @@ class _Growth:
     def _region(self, fit: _Fit, position: int) -> Region:
         members = order_nodes(self._scope, [self._node, *fit.nodes])
         inner = {node.name for node in members}
-        present = [name for name in fit.reading.present if name and self._reader(name, inner) is not None]
+        present = [name for name in fit.reading.present if name and find_reader(self._scope, name, inner) is not None]
         return Region(
             pattern=self._pattern,
             nodes=members,
@@ -112,32 +117,6 @@ class _Growth:
             results=(fit.reading.result, *present),
             bindings={"core": self._node.name},
         )
-
-    def _way(self, side: str, value: str) -> list[Link]:
-        """The nodes on the way up from operand `value`, those inside the core first."""
-        made = dict(index_results(self._inner))
-        links = climb(value, made, self._known, scales=side != "v")
-        source = links[-1].source if links else value
-        while (node := self._scope.graph.producer(source)) is not None:
-            made.update(index_results([node]))
-            longer = climb(value, made, self._known, scales=side != "v")
-            if len(longer) == len(links):
-                return links
-            links = longer
-            source = links[-1].source
-        return links
-
-    def _after(self, core: Core) -> list[Node]:
-        """The nodes of the graph that alone read the result, one after the other."""
-        made_from: dict[str, Node] = {}
-        value = core.y
-        while value not in self._scope.graph.outputs:
-            uses = self._scope.graph.consumers(value)
-            if len(uses) != 1 or uses[0].index != 0:
-                break
-            made_from[value] = uses[0].node
-            value = uses[0].node.outputs[0]
-        return descend(core.y, made_from, self._known)
 
     def _fit(self, core: Core, ways: Ways, after: Sequence[Node]) -> _Fit | None:
         """The longest ways, of no more than these, that strides can say."""
@@ -162,25 +141,8 @@ class _Growth:
         return next(fitting, ())
 
     def _find_leak(self, fit: _Fit) -> tuple[Node, Reason] | None:
-        """A node round the core that something outside needs too, and why."""
         inner = {self._node.name, *(node.name for node in fit.nodes)}
-        leaving = {fit.reading.result, *fit.reading.present}
-        for node in fit.nodes:
-            for value in node.results:
-                reason = None if value in leaving else self._reader(value, inner)
-                if reason is not None:
-                    return node, reason
-        return None
-
-    def _reader(self, value: str, inner: set[str]) -> Reason | None:
-        """Who needs `value` outside of the nodes `inner`, None where nobody does."""
-        if value in self._scope.graph.outputs:
-            return Reason(Code.GRAPH_OUTPUT, (value,), f"{value!r} is an output of the graph", value=value)
-        for use in self._scope.graph.consumers(value):
-            if use.node.name not in inner:
-                detail = f"{value!r} is also read by {use.node.name}"
-                return Reason(Code.MULTI_READER, (value, use.node.name), detail, use.node.name, value)
-        return None
+        return find_leak(self._scope, fit.nodes, inner, {fit.reading.result, *fit.reading.present})
 
     def _tell(self, node: Node, reason: Reason, nodes: Sequence[Node]) -> None:
         """Note that `node`, one of `nodes` or the core, must stay as it is."""
@@ -193,12 +155,6 @@ class _Growth:
 
 def _has(way: Sequence[Link], op: str) -> bool:
     return any(link.node.op == op for link in way)
-
-
-def _cut(way: Sequence[Link], node: Node) -> Sequence[Link]:
-    """The part of `way` below `node`."""
-    places = [place for place, link in enumerate(way) if link.node.name == node.name]
-    return way[: places[0]] if places else way
 
 
 def _cut_at(way: Sequence[Link], op: str) -> Sequence[Link]:
