@@ -51,13 +51,22 @@ def compile(  # noqa: A001
     options: CompileOptions | None = None,
     *,
     fusion_rules: RuleSource | None = None,
+    verify: bool = False,
+    auto_disable: bool = False,
 ) -> Artifact:
     """Compile the ONNX file `model`, write the artifact `output` and its report files, and return the artifact.
 
-    The suffix `.om` is added to `output` where it is missing.  `fusion_rules` are manual rules, a dict or a file of
-    them, that come after those of `options`.
+    Args:
+        model: The ONNX file.
+        output: Where the artifact goes; the suffix `.om` is added where it is missing.
+        options: How to compile.
+        fusion_rules: Manual rules, a dict or a file of them, that come after those of `options`.
+        verify: Compare with the unfused model before anything is written.
+        auto_disable: Verify, leave a fusion out that puts results beyond their limits, and compile again; the
+            report gives `DISABLED(auto_disable)` as the reason.
 
     Raises:
+        VerificationError: AF603, results lie beyond their limits; nothing is written then.
         ModelError, UsageError, PatternError: The model, the options or a pattern file is wrong.
         ArtifactError: A file cannot be written; then none is.
         UsageError: AF519 where packages are missing that compiling needs, unlike running.
@@ -74,7 +83,13 @@ def compile(  # noqa: A001
     if fusion_rules is not None:
         rules = (*chosen.controls.rules, *read_rules(fusion_rules))
         chosen = replace(chosen, controls=replace(chosen.controls, rules=rules))
-    return read_artifact(save_compilation(compile_model(Path(model), chosen), Path(output)))
+    if not (verify or auto_disable):
+        return read_artifact(save_compilation(compile_model(Path(model), chosen), Path(output)))
+    from autofusion.services.guard import compile_guarded
+
+    guarded = compile_guarded(Path(model), chosen, auto_disable=auto_disable)
+    guarded.refuse()
+    return read_artifact(save_compilation(guarded.compilation, Path(output)))
 
 
 def __getattr__(name: str) -> object:

@@ -47,6 +47,12 @@ class InputError(AutofusionError):
     exit_code = 2
 
 
+class VerificationError(AutofusionError):
+    """What was compiled computes something else than the model does; nothing was written."""
+
+    exit_code = 1
+
+
 class InternalError(AutofusionError):
     """Our own fault."""
 

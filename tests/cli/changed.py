@@ -15,7 +15,7 @@ Change = Literal["", "reader", "bias", "weight", "training"]
 def save_changed(path: Path, change: Change = "") -> None:
     """Conv, BatchNormalization and Relu, then MatMul, Add and Sigmoid, with `change` made to it.
 
-    reader: the convolution is read by one node more; bias: the bias has an axis of rows too; weight: the matrix is
+    reader: the convolution is read by one node more; bias: the bias runs along the rows; weight: the matrix is
     given at run time; training: the normalization computes its statistics.
     """
     random = np.random.default_rng(0)
@@ -39,7 +39,7 @@ def save_changed(path: Path, change: Change = "") -> None:
     ]
     inputs, outputs = [tensor("x", 2, 3, 4, 4)], [tensor("y", 2, 5)]
     weights = [constant("filter", 4, 3, 1, 1), *(constant(name, 4) for name in norm)]
-    weights.append(constant("bias", *((2, 5) if change == "bias" else (5,))))
+    weights.append(constant("bias", *((2, 1) if change == "bias" else (5,))))
     if change == "reader":
         nodes.append(helper.make_node("Neg", ["c"], ["extra"], name="spy"))
         outputs.append(tensor("extra", 2, 4, 4, 4))

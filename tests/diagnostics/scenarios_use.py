@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import autofusion
 from artifact.conftest import make_contents, make_plan
 from autofusion.artifact import write_artifact
 from autofusion.cli.errors import explain_error
+from autofusion.options import CompileOptions
 from autofusion.patternlang import load
 from autofusion.plan import Plan
-from autofusion.services import verify
+from autofusion.services import expectation
 from cli.models import save_block, save_sum
 from cli.transcript import transcribe
 from diagnostics.scenarios import Outcome, Scenario, calling, write_model
 from diagnostics.scenarios_model import open_batch, relu
+from services.faults import WRONG_TANH, save_gates, write_patterns
 
 ATC = ("atc", "--model=net.onnx", "--output=net")
 
@@ -51,8 +54,24 @@ def disagreement(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     def open_oracles(*arguments: Any) -> Iterator[Wrong]:
         yield Wrong()
 
-    monkeypatch.setattr(verify, "open_oracles", open_oracles)
+    monkeypatch.setattr(expectation, "open_oracles", open_oracles)
     return ["verify", "sum.onnx", "sum.om"]
+
+
+def wrong_results(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    write_patterns(Path("mine"), WRONG_TANH)
+    save_gates(Path("net.onnx"))
+    # The command shows what it measured as well.
+    options = CompileOptions(pattern_directories=(Path("mine"),))
+    autofusion.compile("net.onnx", "net", options, verify=True)
+    raise AssertionError("it was verified")
+
+
+def other_patterns(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    write_patterns(Path("mine"), WRONG_TANH)
+    save_gates(Path("net.onnx"))
+    transcribe("compile", "net.onnx", "-o", "net", "--pattern_dir", "mine")
+    return ["verify", "net.onnx", "net.om"]
 
 
 def checking(*words: str) -> Scenario:
@@ -116,6 +135,8 @@ SCENARIOS: dict[str, Scenario] = {
     "AF218": atc("--fusion_switch_file=missing.cfg"),
     "AF601": other_model,
     "AF602": disagreement,
+    "AF603": wrong_results,
+    "AF604": other_patterns,
     "AF610": calling("check", "net.onnx", "--baseline", "net.fusion.json", model=relu),
     "AF611": checking("--min", "Conv+BN+ReLU=2"),
     "AF612": checking("--max-operators", "2"),

@@ -65,10 +65,14 @@ def _execute(flags: Mapping[str, str]) -> None:
 
 def _convert(settings: Conversion) -> None:
     from autofusion.cli.atc_conversion import check_open_extents, make_options
-    from autofusion.compiler import compile_model, save_compilation
+    from autofusion.cli.guarding import compile_checked
+    from autofusion.compiler import save_compilation
     from autofusion.report.text import render_text, summarize
 
-    compilation = compile_model(settings.model, make_options(settings.choices))
+    options = make_options(settings.choices)
+    compilation, _ = compile_checked(
+        settings.model, options, verify=settings.verify, auto_disable=settings.auto_disable
+    )
     check_open_extents(compilation.model, settings.choices.shapes)
     artifact = save_compilation(compilation, settings.output)
     show_data("...\n")

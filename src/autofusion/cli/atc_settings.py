@@ -58,6 +58,8 @@ class Conversion:
     model: Path
     output: Path
     choices: Choices
+    verify: bool
+    auto_disable: bool
     show_report: bool
     show_info: bool
 
@@ -147,7 +149,8 @@ def _read_conversion(flags: Mapping[str, str]) -> Conversion:
     output = read_output(_required(flags, "output", "it says where the artifact goes"))
     choices = _read_choices(flags)
     show_report, show_info = flags.get("log") in ("debug", "info"), flags.get("display_model_info") == "1"
-    return Conversion(model, output, choices, show_report, show_info)
+    verify, auto_disable = flags.get("verify") == "on", flags.get("auto_disable") == "on"
+    return Conversion(model, output, choices, verify, auto_disable, show_report, show_info)
 
 
 def _read_export(flags: Mapping[str, str]) -> Export:

@@ -102,7 +102,7 @@ USE_CODES = (
     Code(
         "AF604",
         "other patterns",
-        "`verify` was given other folders of patterns than the artifact was compiled with.",
+        "`verify` was not given the folders of patterns that the artifact was compiled with.",
         "Pass the folders that were given to `compile`.",
     ),
     Code("AF610", "baseline", "The baseline of `check` cannot be read.", "Name a .fusion.json file.", "E13005"),

@@ -55,7 +55,7 @@ _REMEDIES: Mapping[Code, str] = {
     Code.ATTRIBUTE: "export the operator with the attribute that was expected",
     Code.CONSTANT_VALUE: "write the constant that the spelling has",
     Code.TRAINING_MODE: "export the model for inference",
-    Code.AXIS: "export the operator for the axis that was expected",
+    Code.AXIS: "use the axis that was expected, in the operand or the operator",
     Code.CYCLE: "compute what comes back into the match from other values",
     Code.OPSET: "convert the model to an opset that this compiler knows",
     Code.UNKNOWN_OP: "write the operator in those of ONNX, or a pattern that names it",

@@ -36,12 +36,17 @@ class Comparison:
 
 @dataclass(frozen=True)
 class NodeComparison:
-    """A fused node's result compared; `pattern` is the display name of the fusion that made it."""
+    """A fused node's result compared; `pattern` is the display name of the fusion that made it.
+
+    `source` is the own name of its pattern, `is_spelling` True where that normalizes.
+    """
 
     node: str
     op: str
     pattern: str
     result: Comparison
+    source: str = ""
+    is_spelling: bool = False
 
     @property
     def ok(self) -> bool:
@@ -51,12 +56,19 @@ class NodeComparison:
 
 @dataclass(frozen=True)
 class Culprit:
-    """The fusion that bisection found at fault, and the command-line option that turns it off."""
+    """The fusion that bisection found at fault, and the option of `compile` and `atc` that turns it off.
+
+    `pattern` is its display name, `source` the own name of the pattern, `name` what a list of fusions calls it, ""
+    where no list can turn it off.  `is_confirmed` says that without it everything was seen to lie within its limits.
+    """
 
     node: str
     pattern: str
     fused_op: str
     option: str
+    source: str = ""
+    name: str = ""
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,8 +84,8 @@ class VerifyReport:
 
     @property
     def ok(self) -> bool:
-        """True where there was an output to compare and every one lies within its limit."""
-        return bool(self.outputs) and all(row.ok for row in self.outputs)
+        """True where there was an output to compare, and every output and every node lies within its limit."""
+        return bool(self.outputs) and all(row.ok for row in self.outputs) and all(row.ok for row in self.nodes)
 
     def to_dict(self) -> dict[str, object]:
         """The verdict as plain JSON values under stable keys."""
@@ -83,7 +95,13 @@ class VerifyReport:
             "backend": self.backend,
             "outputs": [_comparison(row) for row in self.outputs],
             "nodes": [
-                {"node": row.node, "op": row.op, "pattern": row.pattern, **_comparison(row.result)}
+                {
+                    "node": row.node,
+                    "op": row.op,
+                    "pattern": row.pattern,
+                    "source": row.source,
+                    **_comparison(row.result),
+                }
                 for row in self.nodes
             ],
             "culprit": None if self.culprit is None else asdict(self.culprit),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from autofusion.report.tables import render_shape, render_table
-from autofusion.report.verification import Comparison, NodeComparison, VerifyReport
+from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
 from autofusion.report.wording import count
 
 
@@ -23,14 +25,38 @@ def render_verification(report: VerifyReport) -> str:
         lines += ["", f"fused nodes: {len(report.nodes) - len(wrong)} of {len(report.nodes)} within their limits"]
     lines += [f"note: {note}" for note in report.notes]
     if report.culprit is not None:
-        fault = report.culprit
-        lines += [
-            "",
-            f"at fault: {fault.node} ({fault.pattern}, {fault.fused_op})",
-            f"  = help: compile with {fault.option} to leave it out",
-        ]
-    lines += ["", _verdict(report)]
+        lines += ["", *_culprit_lines(report.culprit)]
+    lines += ["", render_verdict(report)]
     return "\n".join(lines) + "\n"
+
+
+def render_verdict(report: VerifyReport) -> str:
+    """The verdict in one line, without a line break."""
+    wrong = [row for row in report.outputs if not row.ok]
+    nodes = [row for row in report.nodes if not row.ok]
+    if not report.outputs:
+        return "not verified: there was no output to compare"
+    if wrong:
+        return f"not verified: {len(wrong)} of {len(report.outputs)} comparisons of outputs went wrong"
+    if nodes:
+        return f"not verified: the outputs lie within their limits, but {count(len(nodes), 'fused node')} beyond"
+    largest = max(row.max_difference for row in report.outputs)
+    relative = max(row.error for row in report.outputs)
+    made = count(len(report.outputs), "comparison")
+    return f"verified: {made} of outputs, largest difference {largest:.2e}, largest relative error {relative:.2e}"
+
+
+def _culprit_lines(fault: Culprit) -> Iterator[str]:
+    names = dict.fromkeys((fault.pattern, fault.fused_op, f"made by {fault.source}" if fault.source else ""))
+    yield f"at fault: {fault.node} ({', '.join(filter(None, names))})"
+    if not fault.name:
+        yield "  = help: take its nodes out of the manual rules"
+        return
+    if fault.is_confirmed:
+        yield "  = note: without it everything lies within its limits"
+    else:
+        yield "  = note: without it something is beyond its limits still, so it is not the only fault"
+    yield f"  = help: compile with {fault.option}, or GE_FUSION_DISABLE_LIST={fault.name}, to leave it out"
 
 
 _LEGEND = "(error and allowed: against float64, relative to the scale of the slice; max|a-b|: absolute)"
@@ -52,15 +78,3 @@ def _node_cells(row: NodeComparison) -> list[str]:
 
 def _lines(rows: list[list[str]]) -> list[str]:
     return render_table(rows).splitlines()
-
-
-def _verdict(report: VerifyReport) -> str:
-    wrong = [row for row in report.outputs if not row.ok]
-    if not report.outputs:
-        return "not verified: there was no output to compare"
-    if wrong:
-        return f"not verified: {len(wrong)} of {len(report.outputs)} comparisons of outputs went wrong"
-    largest = max(row.max_difference for row in report.outputs)
-    relative = max(row.error for row in report.outputs)
-    made = count(len(report.outputs), "comparison")
-    return f"verified: {made} of outputs, largest difference {largest:.2e}, largest relative error {relative:.2e}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -10,6 +9,7 @@ import click
 from autofusion.cli.compile_options import compile_options, read_options
 from autofusion.cli.environment import wants_report
 from autofusion.cli.errors import Command
+from autofusion.cli.guarding import compile_checked, guard_options, show_json
 from autofusion.cli.options import format_option, why_option
 from autofusion.cli.output import show_data, show_misses
 
@@ -18,6 +18,7 @@ from autofusion.cli.output import show_data, show_misses
 @click.argument("model", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Where the artifact goes.")
 @compile_options
+@guard_options
 @why_option
 @format_option
 @click.pass_context
@@ -25,21 +26,24 @@ def command(
     ctx: click.Context,
     model: Path,
     output: Path,
+    verify: bool,
+    auto_disable: bool,
     why: bool,
     format: str,  # noqa: A002 - the option is called so
 ) -> None:
     """Compile a model to an artifact.
 
-    The fusion reports are written beside it.
+    The fusion reports are written beside it. Ends with 1, and writes nothing, where --verify finds a difference.
     """
-    from autofusion.compiler import compile_model, save_compilation
+    from autofusion.compiler import save_compilation
     from autofusion.report.text import render_text, summarize
 
-    compilation = compile_model(model, read_options(ctx))
+    compilation, found = compile_checked(
+        model, read_options(ctx), verify=verify, auto_disable=auto_disable, as_json=format == "json"
+    )
     artifact = save_compilation(compilation, output)
     if format == "json":
-        data = {"artifact": str(artifact), "report": compilation.report.to_dict()}
-        show_data(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        show_json({"artifact": str(artifact), "report": compilation.report.to_dict(), **found})
         return
     if why:
         show_misses(compilation.report)

@@ -1,0 +1,100 @@
+"""The examination of one model: plans of it, however it was fused, against its unfused form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autofusion.artifact import join_weights
+from autofusion.compiler import compile_model, fuse_model
+from autofusion.options import CompileOptions
+from autofusion.plan import Plan
+from autofusion.report.verification import Comparison, NodeComparison
+from autofusion.runtime import Session, open_session
+from autofusion.services.comparison import Case
+from autofusion.services.expectation import Expectation, Reference
+from autofusion.services.node_checks import compare_fused_nodes, compare_spellings
+from autofusion.services.run_inputs import generate_inputs
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What an examination found: outputs under every seed, rewrites under the first."""
+
+    outputs: tuple[Comparison, ...]
+    nodes: tuple[NodeComparison, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True where everything lies within its limits."""
+        return all(row.ok for row in self.outputs) and all(row.ok for row in self.nodes)
+
+
+class Examiner:
+    """Examines plans of the model in file `model`; what the unfused model gives is computed once for each seed.
+
+    `options` say how outputs are chosen and typed; `dims` gives extents for symbols (the others get small ones).
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        options: CompileOptions,
+        *,
+        seeds: Sequence[int],
+        dims: Mapping[str, int] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.model = model
+        self.reference = Reference(model, options)
+        self._seeds = seeds
+        self._dims = dims
+        self._threads = threads
+        self._expectations: dict[int, Expectation] = {}
+
+    @property
+    def amplifies(self) -> bool:
+        """True where rounding alone was seen to move outputs far."""
+        return any(expectation.amplifies for expectation in self._expectations.values())
+
+    def examine(self, plan: Plan, weights: np.ndarray, options: CompileOptions, *, nodes: bool = True) -> Examined:
+        """The verdict on a plan that `options` gave, and with `nodes` on every rewrite by itself.
+
+        Raises ModelError AF602 where nothing can be told.
+        """
+        session = open_session(plan, weights, threads=self._threads)
+        outputs = tuple(row for seed in self._seeds for row in self._compare_outputs(session, seed))
+        return Examined(outputs, tuple(self._compare_nodes(session, options)) if nodes else ())
+
+    def is_right(self, options: CompileOptions, seed: int | None = None) -> bool:
+        """True where what `options` make of the model lies within its limits.
+
+        With `seed` outputs for its inputs alone are judged.  Raises what compiling raises.
+        """
+        lowered = compile_model(self.model, options).lowered
+        weights = join_weights(lowered.plan.tensors, lowered.weights)
+        if seed is None:
+            return self.examine(lowered.plan, weights, options).ok
+        session = open_session(lowered.plan, weights, threads=self._threads)
+        return all(row.ok for row in self._compare_outputs(session, seed))
+
+    def _compare_outputs(self, session: Session, seed: int) -> list[Comparison]:
+        expectation = self._expect(session, seed)
+        return expectation.compare(session.run(expectation.feeds))
+
+    def _compare_nodes(self, session: Session, options: CompileOptions) -> Iterator[NodeComparison]:
+        expectation = self._expect(session, self._seeds[0])
+        feeds, case = expectation.feeds, expectation.case
+        fused = fuse_model(self.model, options)
+        yield from compare_spellings(self.model, options, fused, feeds, case)
+        spellings = frozenset(step.pattern for step in fused.result.normalized)
+        yield from compare_fused_nodes(fused.graph, {**session.trace(feeds), **feeds}, case, spellings)
+
+    def _expect(self, session: Session, seed: int) -> Expectation:
+        if seed not in self._expectations:
+            feeds = generate_inputs(session.inputs, seed=seed, dims=self._dims)
+            self._expectations[seed] = self.reference.expect(feeds, Case(seed, session.read_dims(feeds)))
+        return self._expectations[seed]

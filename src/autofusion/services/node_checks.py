@@ -1,0 +1,100 @@
+"""Every rewrite by itself: fused nodes against their bodies, normal forms against the nodes they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from autofusion.compiler import FusedModel, fuse_model
+from autofusion.fusion import Controls
+from autofusion.ir import Graph, Node
+from autofusion.ops import evaluate, widen_array
+from autofusion.ops.casting import cast
+from autofusion.options import CompileOptions
+from autofusion.report.verification import Comparison, NodeComparison
+from autofusion.services.comparison import Case, compare_tensor
+from autofusion.services.evaluate import evaluate_graph
+from autofusion.services.rounding import draw_rounding
+
+
+def compare_fused_nodes(
+    graph: Graph, traced: Mapping[str, np.ndarray], case: Case, spellings: AbstractSet[str] = frozenset()
+) -> Iterator[NodeComparison]:
+    """Every fused node of `graph`: its results in `traced` against its body in float64, on operands in `traced`.
+
+    `spellings` are the own names of the patterns that normalize.  Where a result looks wrong, rounding is drawn
+    first: what several evaluations of the body in its own precision show is no fault.
+    """
+    known = {**graph.constants, **traced}
+    for node in graph:
+        # The body of a declared operator is no rewrite.
+        if node.body is None or not node.pattern or not all(name in known for name in (*node.operands, *node.results)):
+            continue
+        for result in _compare_results(node, node.body, known, case):
+            yield NodeComparison(node.name, node.op, node.display, result, node.pattern, node.pattern in spellings)
+
+
+def _compare_results(node: Node, body: Graph, known: Mapping[str, np.ndarray], case: Case) -> Iterator[Comparison]:
+    operands = {name: known[name] for name in node.operands}
+    exact = evaluate_graph(body, operands, widen=True)
+    plain = evaluate_graph(body, operands, widen=False)
+    rows = {name: compare_tensor(name, known[name], plain[name], exact[name], case) for name in node.results}
+    if not all(row.ok for row in rows.values()):
+        drawn = draw_rounding(body, operands, exact)
+        rows = {
+            name: compare_tensor(name, known[name], plain[name], exact[name], case, drawn[name])
+            for name in node.results
+        }
+    yield from rows.values()
+
+
+def compare_spellings(
+    model: Path, options: CompileOptions, fused: FusedModel, feeds: Mapping[str, np.ndarray], case: Case
+) -> Iterator[NodeComparison]:
+    """Every normal form that is an operator of ONNX, and so keeps no body: on values of the unfused model, in float64.
+
+    What the operator gives is compared with what the nodes give that it took the place of.  `fused` is the model
+    as `options` fuse it.  Normal forms in nested graphs, and those of which an operand is a value that the unfused
+    model does not have, are left out.
+    """
+    if not fused.result.normalized:
+        return
+    last = max(step.number for step in fused.result.normalized)
+    spelled = fuse_model(model, replace(options, controls=replace(options.controls, stop_after=last)))
+    unfused = fuse_model(model, replace(options, controls=Controls(auto_fusion=False))).graph
+    graph = spelled.graph
+    made = {step.node: step for step in spelled.result.normalized if not step.graph and step.node in graph}
+    nodes = [node for node in map(graph.node, made) if node.body is None and _is_known(node, graph, unfused)]
+    wanted = {name for node in nodes for name in (*node.operands, *node.results) if name not in graph.constants}
+    known = evaluate_graph(unfused, feeds, widen=True, keep=wanted) if nodes else {}
+    for node in nodes:
+        step = made[node.name]
+        operands = [_operand(name, graph, known) for name in node.inputs]
+        for name, array in zip(node.outputs, evaluate(node, operands, widen=True), strict=False):
+            if name:
+                result = _compare_exactly(name, array, known[name], unfused, case)
+                yield NodeComparison(node.name, node.op, step.display, result, step.pattern, is_spelling=True)
+
+
+def _is_known(node: Node, graph: Graph, unfused: Graph) -> bool:
+    """True where the unfused model has all values that `node` reads and gives."""
+    values = (name for name in (*node.operands, *node.results) if name not in graph.constants)
+    return not node.subgraphs() and all(unfused.defines(name) for name in values)
+
+
+def _operand(name: str, graph: Graph, known: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    if not name:
+        return None
+    return widen_array(graph.constants[name]) if name in graph.constants else known[name]
+
+
+def _compare_exactly(name: str, ours: np.ndarray, exact: np.ndarray, graph: Graph, case: Case) -> Comparison:
+    """The verdict on a result in float64, by the limit of the type that the model has there."""
+    dtype = graph.value(name).dtype
+    if dtype is None or ours.dtype.kind != "f":
+        return compare_tensor(name, ours, exact, exact, case)
+    return compare_tensor(name, cast(ours, dtype), cast(exact, dtype), exact, case)
