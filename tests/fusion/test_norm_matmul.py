@@ -191,15 +191,36 @@ def test_a_norm_with_more_readers_takes_the_sum() -> None:
     assert ops(graph) == ["AddLayerNormFusionOp", "AddLayerNormFusionOp", "MatMulBiasFusionOp", "MatMulBiasFusionOp"]
 
 
+def test_a_sum_that_no_product_ahead_does_is_the_norms() -> None:
+    net = sum_and_norm()
+    graph = net.output(product(net, "y", "p"), "s")
+    run(graph)
+    assert ops(graph) == ["AddLayerNormFusionOp", "MatMulBiasFusionOp"]
+
+
+@pytest.mark.parametrize("columns", [4, 5])
+def test_a_constant_is_no_residual(columns: int) -> None:
+    """Positions are added once, before the first norm."""
+    net = Net()
+    net.input("x", (1, 3, 5))
+    net.const("c", (1, 3, 5))
+    net.op("Add", "x c", "s")
+    norm(net, "s", "n")
+    graph = net.output(product(net, "n", "p", columns), "s")
+    run(graph)
+    assert ops(graph) == ["Add", "LayerNormMatMulBiasFusionOp"]
+
+
 def test_a_norm_before_queries_keys_and_values_is_theirs() -> None:
     net = Net()
     net.input("x", ROWS)
     net.input("r", ROWS)
-    net.op("Add", "x r", "s")
+    product(net, "x", "m", columns=5)
+    net.op("Add", "m r", "s")
     norm(net, "s", "n")
     for part in "qkv":
         product(net, "n", part)
     graph = net.output("q", "k", "v", "s")
     assert displays(run(graph))[-1] == "LayerNorm+MatMul"
-    assert ops(graph) == ["Add", "LayerNormQKVMatMulFusionOp"]
+    assert ops(graph) == ["LayerNormQKVMatMulFusionOp", "MatMulBiasAddFusionOp"]
     assert graph.producer("q") is graph.producer("v")

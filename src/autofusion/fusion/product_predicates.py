@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from autofusion.fusion.binding import Binding
-from autofusion.fusion.products import find_group, find_stray_reader
+from autofusion.fusion.products import ends_product, find_group, find_stray_reader
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
 from autofusion.ir import Node
@@ -33,6 +33,15 @@ def _check_feeds_no_product(scope: Scope, binding: Binding, names: tuple[str, ..
     detail = f"{node.name} is read by {readers} alone, so it belongs to the product"
     advice = "accept two kernels"
     return names[0], Reason(Code.TAKEN_BY, ("matrix product",), detail, group[0].name, node.outputs[0], advice)
+
+
+def _check_takes_sum(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
+    outcome = _check_feeds_no_product(scope, binding, names[:1])
+    if outcome is None:
+        return None
+    addends = [binding.value(name) or "" for name in names[1:]]
+    is_residual = all(scope.constant(name) is None for name in addends)
+    return None if is_residual and not any(ends_product(scope, name) for name in addends) else outcome
 
 
 def _check_reads_rows(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
@@ -71,5 +80,6 @@ def _check_fits_block(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
 PRODUCT_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
     "fits_block": _check_fits_block,
     "feeds_no_product": _check_feeds_no_product,
+    "takes_sum": _check_takes_sum,
     "reads_rows": _check_reads_rows,
 }

@@ -74,6 +74,19 @@ def find_group(scope: Scope, value: str) -> tuple[Node, ...]:
     return readers if len(readers) == 1 or _are_parts(scope, readers) or _is_gated(scope, readers) else ()
 
 
+def ends_product(scope: Scope, value: str) -> bool:
+    """True where one node alone reads `value`, and a product with a constant weight, biased or not, gives it."""
+    node = scope.graph.producer(value)
+    if node is None or only_reader(scope, value) is None:
+        return False
+    if node.op == "Add" and not node.domain:
+        return any(
+            scope.constant(other) is not None and ends_product(scope, name)
+            for name, other in (node.inputs, node.inputs[::-1])
+        )
+    return node.op in ("MatMul", "Gemm", "Conv") and not node.domain and scope.constant(node.input(1)) is not None
+
+
 def only_reader(scope: Scope, value: str) -> Node | None:
     """The node that alone reads `value`, once; None where something else does too."""
     uses = scope.graph.consumers(value)

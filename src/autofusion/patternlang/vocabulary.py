@@ -146,6 +146,11 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "feeds_no_product": PredicateRule(
         ("statement",), False, "the normalization is not read by matrix products alone that could do it themselves"
     ),
+    "takes_sum": PredicateRule(
+        ("statement", "any", "any"),
+        False,
+        "the same, or the first value and the second are variable and none of them a product that could do their sum",
+    ),
     "reads_rows": PredicateRule(
         ("statement", "any"), False, "the node reads the value only as rows to multiply by constant matrices"
     ),
