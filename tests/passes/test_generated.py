@@ -132,6 +132,52 @@ def add_casts(sketch: Sketch, name: str, shape: Shape) -> None:
     del sketch.shapes[f"v{len(sketch.nodes) - 2}"]
 
 
+def add_product(sketch: Sketch, name: str, shape: Shape) -> None:
+    if len(shape) < 2 or not shape[-1]:
+        return
+    columns = sketch.draw(st.sampled_from([1, 3, shape[-1]]))
+    matrix = sketch.constant(np.arange(shape[-1] * columns).reshape(shape[-1], columns) % 5 - 2, np.float32)
+    sketch.add("MatMul", f"{name} {matrix}", (*shape[:-1], columns))
+
+
+def add_picks(sketch: Sketch, name: str, shape: Shape) -> None:
+    """Places of one axis, one by one."""
+    axis = sketch.draw(st.integers(0, max(len(shape) - 1, 0)))
+    if not shape or not shape[axis]:
+        return
+    keeps = sketch.draw(st.booleans())
+    for index in {0, shape[axis] - 1}:
+        place = sketch.constant([index] if keeps else index)
+        extents = (1,) if keeps else ()
+        sketch.add("Gather", f"{name} {place}", (*shape[:axis], *extents, *shape[axis + 1 :]), axis=axis)
+
+
+def add_whole_gather(sketch: Sketch, name: str, shape: Shape) -> None:
+    if shape and shape[0]:
+        order = np.arange(shape[0]) if sketch.draw(st.booleans()) else np.arange(shape[0])[::-1]
+        sketch.add("Gather", f"{name} {sketch.constant(order)}", shape)
+
+
+def add_expand(sketch: Sketch, name: str, shape: Shape) -> None:
+    axes = [axis for axis, extent in enumerate(shape) if extent == 1]
+    if axes and axes[0]:
+        wide = tuple(2 if axis == axes[0] else extent for axis, extent in enumerate(shape))
+        sketch.add("Expand", f"{name} {sketch.constant([1] * axes[0] + [2] + [1] * (len(shape) - axes[0] - 1))}", wide)
+
+
+def add_sum(sketch: Sketch, name: str, shape: Shape) -> None:
+    """With another value that broadcasts to this one."""
+    others = [other for other, own in sketch.shapes.items() if own and len(own) == len(shape)]
+    fitting = [other for other in others if _broadcasts(sketch.shapes[other], shape)]
+    if fitting:
+        other = sketch.draw(st.sampled_from(sorted(fitting)))
+        sketch.add(sketch.draw(st.sampled_from(["Add", "Mul"])), f"{name} {other}", shape)
+
+
+def _broadcasts(own: Shape, shape: Shape) -> bool:
+    return all(extent in (1, whole) for extent, whole in zip(own, shape, strict=True))
+
+
 STEPS = [
     add_reshape,
     add_flatten,
@@ -144,6 +190,11 @@ STEPS = [
     add_limits,
     add_unary,
     add_casts,
+    add_product,
+    add_picks,
+    add_whole_gather,
+    add_expand,
+    add_sum,
 ]
 
 
@@ -162,7 +213,7 @@ def models(draw: st.DrawFn) -> tuple[onnx.ModelProto, np.ndarray]:
     return model(sketch.nodes, [tensor("x", [first, 4, 6])], declared, sketch.weights), random(batch, batch, 4, 6)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(case=models())
 def test_outputs_survive_all_passes(
     tmp_path_factory: pytest.TempPathFactory, case: tuple[onnx.ModelProto, np.ndarray]
