@@ -31,7 +31,9 @@ def open_embedding(nodes: Sequence[Node], results: Collection[str], workspace: W
     total = nodes[-1].input(0) if norm is not None else nodes[-1].outputs[0]
     terms = _find_terms(total, made, workspace)
     inner = [name for name in made if name not in (total, nodes[-1].outputs[0])]
-    if terms is None or len(nodes) != len(terms) * 2 - 1 - _count_tensors(terms) + (norm is not None):
+    if terms is None or not any(ids for _, ids in terms):
+        return None
+    if len(nodes) != len(terms) * 2 - 1 - _count_tensors(terms) + (norm is not None):
         return None
     if any(name in results for name in inner) or refuse_operands(workspace, total, *(table for table, _ in terms)):
         return None
