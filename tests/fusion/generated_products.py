@@ -26,5 +26,5 @@ PRODUCT_ROWS: Mapping[str, tuple[Any, ...]] = {
         {"words": (7, 5), "places": (3, 5), "kinds": (2, 5), "other": (2, 3, 5), **ROWS},
         {"LayerNormalization": {"axis": -1}},
     ),
-    "gated_matmul": ({"x": (2, 3, 5)}, {"w": (5, 6), "v": (5, 6), "gate_bias": (6,), "bias": (1, 1, 6)}),
+    "gated_matmul": ({"x": (3, 5)}, {"w": (5, 6), "v": (5, 6), "gate_bias": (6,), "bias": (1, 6)}),
 }

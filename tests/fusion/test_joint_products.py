@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autofusion.fusion import Controls
-from autofusion.ir import Graph
+from autofusion.ir import Attribute, Graph
 from fusion.support import Extents, Net, displays, ops, reasons, run
 
 ROWS: Extents = ("batch", 3, 5)
@@ -144,3 +144,17 @@ def test_gates_of_two_values() -> None:
     result = run(net.output("y"))
     assert displays(result) == ["MatMul+Tanh"]
     assert reasons(result) == {"G": "OPERAND(x, z, x)"}
+
+
+@pytest.mark.parametrize(("transposed", "fused"), [({"transB": 1}, True), ({"transA": 1}, False)])
+def test_gates_of_gemms(transposed: dict[str, Attribute], fused: bool) -> None:
+    net = Net()
+    net.input("x", (5, 5))
+    net.const("w", (5, 5))
+    net.const("b", (5,))
+    net.op("Gemm", "x w b", "g", attributes=transposed)
+    net.op("Gelu", "g", "a")
+    net.op("Gemm", "x w b", "u", attributes=transposed)
+    net.op("Mul", "a u", "y")
+    graph = net.output("y")
+    assert displays(run(graph))[-1] == ("MatMul+BiasAdd+Gelu+Mul" if fused else "MatMul+BiasAdd+Gelu")
