@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.attending import save_attending
 from cli.changed import Change, save_changed
 from cli.transcript import transcribe
 from conftest import CheckGolden
@@ -29,6 +30,11 @@ def explain(*words: str) -> str:
 def test_names_the_one_thing_that_was_changed(change: Change, check_golden: CheckGolden) -> None:
     save_changed(Path("net.onnx"), change)
     check_golden(f"cli/explain_{change or 'nothing'}.txt", explain())
+
+
+def test_names_the_axis_of_a_softmax(check_golden: CheckGolden) -> None:
+    save_attending(Path("net.onnx"), axis=2)
+    check_golden("cli/explain_softmax_axis.txt", explain())
 
 
 @pytest.mark.parametrize(

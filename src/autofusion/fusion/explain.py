@@ -132,10 +132,12 @@ def _from_beginning(scope: Scope, beginnings: RootIndex, node: Node, position: i
             continue
         statement, reason = found
         bound = len(binding.nodes)
-        needed = len({*binding.nodes, *(statement.name for statement in entry.form.required)})
-        count = (bound, max(needed, bound + 1))
+        required = {statement.name for statement in entry.form.required}
+        count = (bound, max(len(required.union(binding.nodes)), bound + 1))
         miss = _make_miss(scope, entry.pattern, binding, statement, reason, count, position)
-        yield replace(miss, is_near=count[0] * 2 >= count[1])
+        # What is optional says nothing of how near the rest is.
+        certain = len(required.intersection(binding.nodes))
+        yield replace(miss, is_near=certain * 2 >= max(len(required), certain + 1))
 
 
 def _following_statements(form: Form, statement: Statement) -> list[Statement]:

@@ -26,7 +26,7 @@ def emit_attention(owner: Owner, node: Node, workspace: Workspace) -> bool:
         return False
     results = (reading.result, *(present if set(present) & set(node.results) else ()))
     origin = tuple(dict.fromkeys(name for part in nodes for name in part.origin))
-    workspace.emit(owner, "attention", _operands(owner, reading, workspace), results, _settings(reading), origin)
+    workspace.emit(owner, "attention", _operands(owner, reading, workspace), results, read_settings(reading), origin)
     return True
 
 
@@ -60,7 +60,8 @@ def reshape_operand(owner: Owner, name: str, shape: Shape, workspace: Workspace)
     return aliased.name
 
 
-def _settings(reading: Reading) -> dict[str, Setting]:
+def read_settings(reading: Reading) -> dict[str, Setting]:
+    """The attributes of the step."""
     core = reading.core
     names = ("q_view", "k_view", "v_view", "y_view")
     return {

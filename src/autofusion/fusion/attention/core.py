@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from autofusion.fusion.attention.nodes import Made, index_results, key_of, read_factor, refuse
 from autofusion.fusion.reasons import Reason
 from autofusion.ir import Node, Shape
+from autofusion.ops.operands import integer
 from autofusion.ops.table import Known
 
 
@@ -94,6 +95,11 @@ def read_core(nodes: Iterable[Node], scope: Known) -> Core | Reason:
     scores = _read_scores(weights[0].input(0), made, scope)
     if isinstance(scores, Reason):
         return scores
+    rank = len(scores.shape)
+    if rank not in (3, 4):
+        return refuse("rank", str(rank), "3 or 4", f"{scores.product.name} has rank {rank}", scores.product)
+    if integer(weights[0], "axis", -1) not in (-1, rank - 1) or scope.value(weights[0].input(0)).shape != scores.shape:
+        return refuse("softmax", "other rows", "rows of keys", f"{weights[0].name} runs along other rows", weights[0])
     weighted, guard = _read_guard(weights[0], known, scope)
     products = [node for node in known if node.op == "MatMul" and node.input(0) == weighted]
     if len(products) != 1:

@@ -21,6 +21,8 @@ def fit_term(term: Term, scores: Shape, scope: Known) -> Shape | None:
     padded = (*(1,) * (len(term.scores) - len(shape)), *shape)
     if not all(map(fits_extent, padded, term.scores)):
         return None
+    if term.scores == scores:
+        return shape
     leading = _fit_leading(padded[:-2], term.scores[:-2], scores[:2])
     return None if leading is None else (*leading, *padded[-2:])
 
@@ -33,10 +35,8 @@ def fits_extent(extent: Dim, wanted: Dim) -> bool:
 
 
 def _fit_leading(extents: Shape, met: Shape, wanted: Shape) -> tuple[Dim, Dim] | None:
-    """`extents`, which broadcast to the axes `met`, over batch and heads as the kernel has them, `wanted`."""
+    """`extents`, which broadcast to other axes, `met`, over batch and heads as the kernel has them, `wanted`."""
     batch, heads = wanted
-    if met == wanted:
-        return extents[0], extents[1]
     if len(met) == 1:
         return _deal_one(extents[0], met[0], wanted)
     if len(met) == 3 and met[2] == heads:

@@ -1,0 +1,84 @@
+"""Bodies that are one attention for the kernel, and those that only look like it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autofusion.ir import Graph, Node
+from autofusion.lowering import lower
+from lowering.graphs import build, check_plan, fuse, kernels_of, node, randoms, run_graph, run_plan
+
+SHAPES = {"q": [2, 3, 4, 4], "k": [2, 3, 4, 4], "v": [2, 3, 4, 4]}
+
+
+def spelled(*between: Node, last: str = "s", axis: int = 3) -> list[Node]:
+    return [
+        node("MatMul", "q k", "s"),
+        *between,
+        node("Softmax", last, "p", axis=axis),
+        node("MatMul", "p v", "y"),
+    ]
+
+
+def test_a_body_of_any_pattern_is_one_step() -> None:
+    """The plan follows from what stands in the body, whatever pattern made it."""
+    graph = build(SHAPES, spelled(), "y", {})
+    check_plan(graph, "s p y", ["attention"])
+
+
+def test_another_axis_is_something_else() -> None:
+    graph = build(SHAPES, spelled(axis=2), "y", {})
+    assert "attention" not in steps_of(graph, "s p y")
+
+
+def test_rank_two_is_something_else() -> None:
+    graph = build({name: [4, 4] for name in SHAPES}, spelled(axis=1), "y", {})
+    assert "attention" not in steps_of(graph, "s p y")
+
+
+def test_scores_that_are_handed_on_are_computed() -> None:
+    graph = build(SHAPES, spelled(), "y s", {})
+    assert "attention" not in steps_of(graph, "s p y", outputs="y s")
+
+
+def test_scores_in_another_shape_are_something_else() -> None:
+    between = [node("Reshape", "s c", "r"), node("Add", "r m", "a")]
+    constants = {"c": np.array([3, 2, 4, 4])}
+    nodes = [*spelled(*between, last="a")[:-1], node("Reshape", "p d", "o"), node("MatMul", "o v", "y")]
+    graph = build({**SHAPES, "m": [4]}, nodes, "y", {**constants, "d": np.array([2, 3, 4, 4])})
+    assert "attention" not in steps_of(graph, "s r a p o y")
+
+
+def test_an_additive_mask_made_of_truth_values_is_no_tensor() -> None:
+    between = [node("Greater", "m zero", "g"), node("Where", "g zero low", "w"), node("Add", "s w", "a")]
+    constants = {"zero": np.float32(0), "low": np.float32(-1e9)}
+    graph = build(
+        {**SHAPES, "m": [4, 4]}, spelled(*between, last="a"), "y", {k: np.array(v) for k, v in constants.items()}
+    )
+    feeds = {name: randoms(3 + place, *SHAPES.get(name, [4, 4])) for place, name in enumerate(("q", "k", "v", "m"))}
+    expected = run_graph(graph, feeds)
+    fuse(graph, "w s a p y")
+    lowered = lower(graph, backend="reference")
+    step = lowered.plan.steps[-1]
+    assert (step.kernel, step.attributes["keep_mode"], step.attributes["fill"]) == ("attention", "add", -1e9)
+    assert step.inputs == ("q", "k", "v", "", "", "g")
+    for actual, right in zip(run_plan(lowered, feeds), expected, strict=True):
+        np.testing.assert_allclose(actual, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["double", "bool"])
+def test_masks_of_another_type_are_not_taken(dtype: str) -> None:
+    """The kernel's data has one type."""
+    from dataclasses import replace
+
+    from autofusion.ir import DType
+
+    graph = build({**SHAPES, "m": [4]}, spelled(node("Add", "s m", "a"), last="a"), "y", {})
+    graph.set_value(replace(graph.value("m"), dtype=DType(dtype)))
+    assert "attention" not in steps_of(graph, "s a p y")
+
+
+def steps_of(graph: Graph, names: str, outputs: str = "") -> list[str]:
+    fuse(graph, names, outputs=outputs)
+    return kernels_of(lower(graph, backend="reference"))
