@@ -101,7 +101,7 @@ def test_an_inner_value_that_is_an_output_too_stays_in_both_layouts():
     assert lowered.steps_of == {"a": (0, 1, 2), "b": (3, 4)}
 
 
-def test_a_reshape_of_an_image_needs_its_plain_form():
+def test_pixels_that_are_counted_by_other_axes_stay_where_they_are():
     nodes = [
         conv("x", "a"),
         node("Reshape", "a s", "r"),
@@ -110,6 +110,24 @@ def test_a_reshape_of_an_image_needs_its_plain_form():
         conv("b", "y"),
     ]
     shapes = {"s": np.array([0, 4, 42]), "u": np.array([0, 4, 7, 6])}
+    lowered = check(
+        build(IMAGE, nodes, "y", {**W, **shapes}), ["relayout", "conv", "unary", "conv", "relayout"], {"n": 2}
+    )
+    assert [(name, buffer.alias) for name, buffer in lowered.plan.buffers.items() if buffer.alias] == [
+        ("r:nhwc", "a"),
+        ("b:nhwc", "t"),
+    ]
+
+
+def test_a_reshape_of_channels_needs_the_plain_form():
+    nodes = [
+        conv("x", "a"),
+        node("Reshape", "a s", "r"),
+        node("Relu", "r", "t"),
+        node("Reshape", "t u", "b"),
+        conv("b", "y"),
+    ]
+    shapes = {"s": np.array([0, 2, 84]), "u": np.array([0, 4, 7, 6])}
     kernels = ["relayout", "conv", "relayout", "unary", "relayout", "conv", "relayout"]
     lowered = check(build(IMAGE, nodes, "y", {**W, **shapes}), kernels, {"n": 2})
     assert lowered.plan.buffers["r"].alias == "a:plain"

@@ -44,7 +44,7 @@ def test_padding_of_chosen_axes_with_an_explicit_zero() -> None:
     ids=["another value", "cropping", "batch"],
 )
 def test_padding_that_stays(pads: list[int], constants: dict[str, np.ndarray]) -> None:
-    check_plan(padded(pads, node("Conv", "p w", "y"), **constants), "p y", ["host", "conv"])
+    check_plan(padded(pads, node("Conv", "p w", "y"), **constants), "p y", ["pad", "conv"])
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_padding_that_stays(pads: list[int], constants: dict[str, np.ndarray]) -
     [
         ({}, ["pool"]),
         ({"count_include_pad": 1, "pads": (1, 1, 1, 1)}, ["pool"]),
-        ({"count_include_pad": 0, "pads": (1, 1, 1, 1)}, ["host", "pool"]),
-        ({"ceil_mode": 1, "strides": (2, 2)}, ["host", "pool"]),
+        ({"count_include_pad": 0, "pads": (1, 1, 1, 1)}, ["pad", "pool"]),
+        ({"ceil_mode": 1, "strides": (2, 2)}, ["pad", "pool"]),
     ],
 )
 def test_padding_of_an_average(attributes: dict[str, object], kernels: list[str]) -> None:
@@ -63,13 +63,13 @@ def test_padding_of_an_average(attributes: dict[str, object], kernels: list[str]
 
 def test_padding_of_a_maximum_stays() -> None:
     reader = node("MaxPool", "p", "y", kernel_shape=(3, 3))
-    check_plan(padded([0, 0, 1, 0, 0, 0, 1, 1], reader), "p y", ["host", "pool"])
+    check_plan(padded([0, 0, 1, 0, 0, 0, 1, 1], reader), "p y", ["pad", "pool"])
 
 
 def test_padding_that_is_read_twice_stays() -> None:
     nodes = [node("Pad", "x pads", "p"), node("Conv", "p w", "c"), node("Conv", "p w", "d"), node("Add", "c d", "y")]
     graph = build(IMAGE, nodes, "y", {**WEIGHT, "pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])})
-    check_plan(graph, "p c d y", ["host", "conv", "conv"])
+    check_plan(graph, "p c d y", ["pad", "conv", "conv"])
 
 
 def product(*nodes: Node, a: list[int], b: list[int]) -> tuple[Graph, str]:
@@ -116,8 +116,8 @@ IDENTITY = node("Transpose", "a", "t", perm=(0, 1))
     ("graph", "kernels"),
     [
         (product(node("Div", "two a", "t"), node("MatMul", "t b", "y"), a=[3, 4], b=[4, 5]), ["binary", "matmul"]),
-        (product(OTHER_AXES, node("MatMul", "t b", "y"), a=[3, 2, 4], b=[2, 4, 5]), ["host", "matmul"]),
-        (product(IDENTITY, node("MatMul", "t b", "y"), a=[3, 4], b=[4, 5]), ["host", "matmul"]),
+        (product(OTHER_AXES, node("MatMul", "t b", "y"), a=[3, 2, 4], b=[2, 4, 5]), ["strided", "matmul"]),
+        (product(IDENTITY, node("MatMul", "t b", "y"), a=[3, 4], b=[4, 5]), ["matmul"]),
     ],
     ids=["constant first", "other axes", "identity"],
 )
@@ -129,7 +129,7 @@ def test_what_no_kernel_computes_keeps_its_nodes() -> None:
     nodes = [node("Transpose", "a", "t", perm=(1, 0)), node("MatMul", "t b", "y")]
     graph = build({"a": [4, 3], "b": [4, 5]}, nodes, "y", {}, DType.DOUBLE)
     fuse(graph, "t y")
-    assert kernels_of(lower(graph, backend="native")) == ["host", "host"]
+    assert kernels_of(lower(graph, backend="native")) == ["strided", "host"]
 
 
 @pytest.mark.parametrize("slope", [randoms(3, 4, 1, 1), randoms(3, 6), randoms(3, 4, 5, 1)])

@@ -15,22 +15,62 @@ from autofusion.ir import MANUAL, Node
 from autofusion.lowering.absorb import absorb_node
 from autofusion.lowering.activations import ACTIVATION_OPERATORS, find_gate
 from autofusion.lowering.attention import emit_attention
+from autofusion.lowering.elementwise import (
+    BITWISE,
+    COMPARISONS,
+    LOGIC,
+    open_arithmetic,
+    open_bitwise,
+    open_cast,
+    open_comparison,
+    open_is_infinite,
+    open_is_nan,
+    open_logic,
+    open_modulo,
+    open_not,
+    open_select,
+    open_sign_change,
+)
 from autofusion.lowering.embedding import open_embedding
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.host import emit_host
 from autofusion.lowering.joins import join_calls
+from autofusion.lowering.lines import (
+    REDUCTIONS,
+    open_any_reduction,
+    open_argument,
+    open_cumulate,
+    open_rank,
+    open_softmax,
+)
+from autofusion.lowering.lookups import (
+    open_gather,
+    open_gather_blocks,
+    open_gather_elements,
+    open_range,
+    open_resize,
+    open_scatter,
+    open_triangle,
+)
+from autofusion.lowering.moves import (
+    open_concat,
+    open_constant_of_shape,
+    open_depth,
+    open_pad,
+    open_strided,
+    open_tile,
+)
 from autofusion.lowering.norms import open_channel_norm, open_row_norm
 from autofusion.lowering.pointwise import (
     BINARY_OPERATORS,
     FUNCTIONS,
     activation_call,
     open_activation,
-    open_binary,
     open_function,
     open_normalization,
     open_slopes,
 )
-from autofusion.lowering.pools import open_global_pool, open_pool, open_reduction
+from autofusion.lowering.pools import open_global_pool, open_pool
 from autofusion.lowering.products import open_conv, open_gemm, open_matmul, refuse_operands
 from autofusion.lowering.prologue import merge_prologues
 from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
@@ -50,8 +90,6 @@ OPENERS: Mapping[str, Open] = {
     "AveragePool": open_pool,
     "GlobalMaxPool": open_global_pool,
     "GlobalAveragePool": open_global_pool,
-    "ReduceMean": open_reduction,
-    "ReduceMax": open_reduction,
     "BatchNormalization": open_normalization,
     "LayerNormalization": open_row_norm,
     "RMSNormalization": open_row_norm,
@@ -59,9 +97,38 @@ OPENERS: Mapping[str, Open] = {
     "InstanceNormalization": open_channel_norm,
     "PRelu": open_slopes,
     **dict.fromkeys(ACTIVATION_OPERATORS - {"PRelu"}, open_activation),
-    **dict.fromkeys(BINARY_OPERATORS, open_binary),
+    **dict.fromkeys(BINARY_OPERATORS, open_arithmetic),
     **dict.fromkeys(FUNCTIONS, open_function),
+    **dict.fromkeys(("Neg", "Abs"), open_sign_change),
     **dict.fromkeys(VIEWS, open_view),
+    **dict.fromkeys(("Transpose", "Slice", "Split", "Expand"), open_strided),
+    "Tile": open_tile,
+    "DepthToSpace": open_depth,
+    "SpaceToDepth": open_depth,
+    "ConstantOfShape": open_constant_of_shape,
+    "Concat": open_concat,
+    "Pad": open_pad,
+    "Where": open_select,
+    **dict.fromkeys(COMPARISONS, open_comparison),
+    **dict.fromkeys(LOGIC, open_logic),
+    **dict.fromkeys(BITWISE, open_bitwise),
+    "Mod": open_modulo,
+    "Not": open_not,
+    "IsNaN": open_is_nan,
+    "IsInf": open_is_infinite,
+    **dict.fromkeys(("Cast", "CastLike"), open_cast),
+    **dict.fromkeys(("Softmax", "LogSoftmax"), open_softmax),
+    **dict.fromkeys(REDUCTIONS, open_any_reduction),
+    **dict.fromkeys(("ArgMax", "ArgMin"), open_argument),
+    "CumSum": open_cumulate,
+    "TopK": open_rank,
+    "Gather": open_gather,
+    "GatherElements": open_gather_elements,
+    "GatherND": open_gather_blocks,
+    **dict.fromkeys(("ScatterElements", "ScatterND"), open_scatter),
+    "Range": open_range,
+    "Trilu": open_triangle,
+    "Resize": open_resize,
 }
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autofusion.lowering.layout_data import choose_data_layouts, is_stored_whole
 from autofusion.lowering.records import Draft
 from autofusion.plan import KERNELS, Buffer, Layout, Size, Step
 
@@ -50,6 +51,9 @@ class _Assigner:
     def place(self, step: Step) -> None:
         """Append `step` on operands in the layouts it needs."""
         wanted = self._choose(step)
+        if step.kernel == "strided" and self._is_stored_whole(step, wanted):
+            self._share(step)
+            return
         if step.kernel == "copy" and self._is_plain_copy_of_nhwc(step):
             self._steps.append(replace(step, kernel="relayout", inputs=(self._storages[step.inputs[0], "nhwc"],)))
             return
@@ -83,7 +87,23 @@ class _Assigner:
         constants = {name: array for name, array in self._constants.items() if name in used}
         return replace(self._draft, buffers=buffers, constants=constants, steps=tuple(self._steps))
 
+    def _is_stored_whole(self, step: Step, wanted: _Wanted) -> bool:
+        """True where the result of a view is an inner value that has the bytes of its operand."""
+        shape = self._draft.buffers[step.inputs[0]].shape
+        if self._buffers[step.outputs[0]].role != "inner" or wanted != _Wanted(("nhwc",), "plain") or shape is None:
+            return False
+        return is_stored_whole(step, shape)
+
+    def _share(self, step: Step) -> None:
+        """The result of `step` has the bytes of its operand as `nhwc`."""
+        result = step.outputs[0]
+        source = self._fetch(step.inputs[0], "nhwc", step)
+        self._buffers[result] = replace(self._buffers[result], alias=self._root(source))
+
     def _choose(self, step: Step) -> _Wanted:
+        found = choose_data_layouts(step, self._draft.buffers, self._is_nhwc)
+        if found is not None:
+            return _Wanted(*found)
         layouts = KERNELS[step.kernel].layouts
         plain: tuple[Layout, ...] = ("plain",) * len(step.inputs)
         if step.kernel in ("unary", "binary"):
@@ -101,8 +121,21 @@ class _Assigner:
         return _Wanted(tuple(operands[: len(step.inputs)]), "nhwc")
 
     def _is_nhwc(self, name: str) -> bool:
-        shape = self._draft.buffers[name].shape
+        buffer = self._draft.buffers[name]
+        shape = buffer.shape
+        if buffer.alias is not None and (name, "plain") not in self._storages:
+            self._view_pixels(buffer)
         return (name, "plain") not in self._storages and (name, "nhwc") in self._storages and len(shape or ()) in RANKS
+
+    def _view_pixels(self, buffer: Buffer) -> None:
+        """Store an alias of an image in `nhwc` like it where only its pixels are counted by other axes."""
+        root = self._draft.buffers[buffer.alias or ""]
+        shapes = buffer.shape or (), root.shape or ()
+        if (buffer.name, "nhwc") in self._storages or not self._is_nhwc(root.name):
+            return
+        if len(shapes[0]) in RANKS and shapes[0][:2] == shapes[1][:2]:
+            stored = self._root(self._storages[root.name, "nhwc"])
+            self._storages[buffer.name, "nhwc"] = self._add(buffer, "nhwc", stored)
 
     def _is_plain_copy_of_nhwc(self, step: Step) -> bool:
         source, target = step.inputs[0], step.outputs[0]
@@ -113,6 +146,10 @@ class _Assigner:
         if (name, layout) in self._storages:
             return self._storages[name, layout]
         buffer = self._draft.buffers[name]
+        if layout == "nhwc" and buffer.alias is not None:
+            self._view_pixels(buffer)
+            if (name, layout) in self._storages:
+                return self._storages[name, layout]
         other: Layout = "plain" if layout == "nhwc" else "nhwc"
         if (name, other) not in self._storages:
             self._storages[name, "plain"] = self._alias(buffer, step)

@@ -10,6 +10,7 @@ import numpy as np
 from autofusion.ir import DType, Node, Value
 from autofusion.lowering.records import Call
 from autofusion.lowering.workspace import Owner, Workspace
+from autofusion.ops.strided import reshape
 from autofusion.plan import Setting
 
 VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"})
@@ -25,6 +26,10 @@ def open_view(node: Node, workspace: Workspace) -> list[Call] | str:
         return "shapes are not known before the model runs"
     if source.dtype is DType.STRING:
         return "element type string"
+    root, view = workspace.find_view(source.name)
+    reshaped = reshape(view, result.shape)
+    if reshaped is not None:
+        workspace.note_view(result.name, root, reshaped)
     return [Call("alias", (source.name,), result, {}, absorbed=node.origin)]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from autofusion.ir import Dim, DType, Graph, Node, Value
 from autofusion.lowering.records import Backend, Draft
 from autofusion.lowering.scope import Scope
+from autofusion.ops.strided import Strided, whole
 from autofusion.plan import Buffer, Role, Setting, Size, Step
 
 
@@ -34,6 +35,7 @@ class Workspace:
         self._graph = graph
         self._same: dict[str, str] = {}
         self._aliases: dict[str, str] = {}
+        self._views: dict[str, tuple[str, Strided]] = {}
         self._steps: list[Step] = []
         self._reasons: dict[tuple[str, ...], str] = {}
         self._taken: set[str] = set()
@@ -69,6 +71,21 @@ class Workspace:
         value = Value(self.fresh(stem), like.dtype, like.shape if shape is None else shape)
         self.scope.define_value(value)
         return value
+
+    def note_view(self, name: str, root: str, view: Strided) -> None:
+        """Say that value `name` has the elements of value `root` through `view`."""
+        self._views[name] = (root, view)
+
+    def find_view(self, name: str) -> tuple[str, Strided]:
+        """What `note_view` said of a value; the value itself, all of it, where it said nothing.
+
+        Raises ValueError where its shape is not known.
+        """
+        found = self._views.get(name)
+        shape = self.scope.shape(name)
+        if found is None and shape is None:
+            raise ValueError(f"the shape of {name!r} is not known")
+        return found or (name, whole(shape or ()))
 
     def emit(
         self,
