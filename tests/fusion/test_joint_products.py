@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autofusion.fusion import Controls
-from autofusion.ir import Attribute, Graph
+from autofusion.ir import Attribute, DType, Graph
 from fusion.support import Extents, Net, displays, ops, reasons, run
 
 ROWS: Extents = ("batch", 3, 5)
@@ -91,6 +91,18 @@ def test_a_transposed_left_operand_is_no_part() -> None:
     graph = net.output(*"abc")
     assert displays(run(graph)) == ["QKV+MatMul"]
     assert graph.producer("a").op == "Gemm"  # type: ignore[union-attr]
+
+
+def test_vectors_and_integers_are_no_rows() -> None:
+    vector = Net()
+    vector.input("x", (5,))
+    numbers = Net(dtype=DType.INT64)
+    numbers.input("x", (3, 5))
+    for net, shape in ((vector, (4,)), (numbers, (3, 4))):
+        for name in "ab":
+            net.const(f"{name}_w", (5, 4))
+            net.op("MatMul", f"x {name}_w", name, shape)
+        assert displays(run(net.output("a", "b"))) == []
 
 
 def test_levels_and_lists() -> None:

@@ -101,6 +101,20 @@ def test_a_transposed_left_operand_is_no_rows() -> None:
     assert "KERNEL_LIMIT(mm, Gemm, rows times a constant matrix)" in reasons(result).values()
 
 
+@pytest.mark.parametrize(
+    ("shape", "variable", "fused"),
+    [((3, 4), True, True), ((4,), False, True), ((3, 1), False, False), ((4,), True, False)],
+)
+def test_addends_of_a_gemm_behind_a_norm(shape: tuple[int, ...], variable: bool, fused: bool) -> None:
+    net = Net()
+    net.input("x", (3, 5))
+    norm(net, "x", "n", axis=1)
+    net.const("w", (5, 4))
+    net.input("c", shape) if variable else net.const("c", shape)
+    net.op("Gemm", "n w c", "y", (3, 4))
+    assert displays(run(net.output("y"))) == (["LayerNorm+MatMul"] if fused else [])
+
+
 def test_statistics_that_are_read() -> None:
     net = Net()
     net.input("x", ROWS)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Node
-from autofusion.ops.operands import integer
+from autofusion.ops.operands import integer, number
 
 MAX_PARTS = 4
 """Products of one value that one product can do."""
@@ -38,8 +38,11 @@ def multiplies_rows(scope: Scope, node: Node, value: str) -> bool:
     """True where `node` is a bare product of the rows of `value` and a constant matrix."""
     if node.domain or node.opaque or node.op not in ("MatMul", "Gemm") or node.inputs.count(value) != 1:
         return False
-    matrix = scope.constant(node.input(1))
-    return node.input(0) == value and matrix is not None and matrix.ndim == 2 and not integer(node, "transA")
+    rows, matrix = scope.value(value), scope.constant(node.input(1))
+    if node.input(0) != value or matrix is None or matrix.ndim != 2 or integer(node, "transA"):
+        return False
+    is_matrix = rows.dtype is not None and rows.dtype.is_float and rows.rank is not None and rows.rank >= 2
+    return is_matrix and _adds_in_kernel(scope, node)
 
 
 def find_stray_reader(scope: Scope, node: Node, value: str) -> Node | None:
@@ -93,6 +96,16 @@ def only_reader(scope: Scope, value: str) -> Node | None:
     if len(uses) != 1 or value in scope.graph.outputs or uses[0].index == CAPTURED:
         return None
     return uses[0].node
+
+
+def _adds_in_kernel(scope: Scope, product: Node) -> bool:
+    """True where Gemm has no third operand, or a bias along the columns, or an addend of the result's own shape."""
+    addend = product.input(2)
+    if not addend or _is_bias(scope, product, addend):
+        return True
+    shape = scope.value(addend).shape
+    is_whole = shape is not None and shape == scope.value(product.outputs[0]).shape
+    return is_whole and number(product, "beta", 1.0) == 1.0
 
 
 def _is_bias(scope: Scope, product: Node, name: str) -> bool | None:
