@@ -127,6 +127,9 @@ def _check_inner(scope: Scope, region: Region, value: str) -> Reason | None:
 
 def _check_cycle(scope: Scope, region: Region) -> Reason | None:
     """The reason where a node outside of the region reads from it and is read in it, by whatever way."""
+    if set(region.results) <= set(region.root.results):
+        # All members feed the root, so that a way from it back to one of them would be a cycle of the graph itself.
+        return None
     order = {node.name: place for place, node in enumerate(scope.graph.topological())}
     last = max(order[name] for name in region.members)
     seen: set[str] = set()

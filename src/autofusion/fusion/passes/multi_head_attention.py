@@ -57,7 +57,7 @@ def find_heads(scope: Scope, pattern: Pattern) -> Found:
     regions: list[Region] = []
     misses: list[Miss] = []
     for position, node in enumerate(scope.graph.topological()):
-        if not _is_attention(node):
+        if not _is_attention(node, pattern):
             continue
         growth = _Growth(scope, node, pattern)
         region = growth.grow(position)
@@ -66,10 +66,11 @@ def find_heads(scope: Scope, pattern: Pattern) -> Found:
     return Found(tuple(regions), tuple(misses))
 
 
-def _is_attention(node: Node) -> bool:
+def _is_attention(node: Node, pattern: Pattern) -> bool:
+    """True for what the patterns that `pattern` wraps made, and for the operator."""
     if node.body is None:
         return node.op == "Attention" and not node.domain and not node.opaque
-    return node.pattern == "attention"
+    return any(node.pattern == reference.name for reference in pattern.wraps)
 
 
 class _Growth:
