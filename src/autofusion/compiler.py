@@ -71,7 +71,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     options = options or CompileOptions()
     fused = fuse_model(path, options, dump=dump)
 
-    lowered = lower(fused.graph, backend=options.backend)
+    lowered = lower(fused.graph, backend=options.backend, exact=options.exact)
     if dump is not None:
         dump("plan", render_plan(lowered.plan))
 

@@ -26,6 +26,7 @@ class CompileOptions:
 
     `dims` gives extents to symbols and `shapes` to inputs; `pattern_directories` are read after the
     built-in patterns.  `fold_budget` is the largest constant, in bytes, that folding may create.
+    `exact` forbids algorithms with larger rounding errors than the plain sums of the model: Winograd's filtering.
     `outputs` names the values that take the place of the model's outputs, by value or as `node:index`; () keeps
     the model's own.  `output_types` casts outputs, named likewise or all by `EVERY_OUTPUT`, to another element type.
     """
@@ -36,6 +37,7 @@ class CompileOptions:
     shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict[str, tuple[Size, ...]])
     pattern_directories: tuple[Path, ...] = ()
     fold_budget: int = FOLD_BUDGET
+    exact: bool = False
     outputs: tuple[str, ...] = ()
     output_types: Mapping[str, DType] = field(default_factory=dict[str, DType])
 
@@ -59,6 +61,7 @@ class CompileOptions:
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
             "patterns": [folder.resolve().name for folder in self.pattern_directories],
             "fold_budget": self.fold_budget,
+            "exact": self.exact,
             "outputs": list(self.outputs),
             "output_types": {name: dtype.value for name, dtype in sorted(self.output_types.items())},
         }
@@ -105,6 +108,7 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         shapes={name: shapes.sizes(name) for name in shapes.fields},
         pattern_directories=pattern_directories,
         fold_budget=fields.number("fold_budget"),
+        exact=fields.flag("exact"),
         outputs=fields.texts("outputs"),
         output_types={name: DType(types.choice(name, _ELEMENT_TYPES)) for name in types.fields},
     )

@@ -11,8 +11,9 @@ def draw(*shape: int) -> np.ndarray:
     return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
 
 
-def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int = 1) -> Case:
+def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int = 1, winograd: int = 0) -> Case:
     window = {"kernel": [3, 3], "strides": [1, 1], "pads": [1, 1, 1, 1], "dilations": [1, 1], "group": group}
+    window |= {"winograd": winograd} if winograd else {}
     shape = (1, filters, size, size)
     operands = [draw(1, channels, size, size), draw(filters, channels // group, 3, 3), draw(filters), draw(*shape)]
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
@@ -106,6 +107,7 @@ def make_cases() -> dict[str, Case]:
         "conv of few channels": conv_case(3),
         "conv of groups": conv_case(24, 36, group=2),
         "depthwise": conv_case(group=16),
+        "conv of tiles": conv_case(winograd=4),
         "matmul": matmul_case(),
         "packed matmul": matmul_case(packed=True),
         "pool": pool_case(),

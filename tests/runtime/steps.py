@@ -95,7 +95,7 @@ class Bench:
         self.shapes[name] = array.shape
         if constant:
             packed = (
-                pack_conv_weight(array, self.case.attributes["group"])
+                pack_conv_weight(array, self.case.attributes["group"], self.case.attributes.get("winograd", 0))
                 if self.case.kernel == "conv"
                 else pack_matmul_weight(array)
             )

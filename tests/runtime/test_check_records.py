@@ -78,7 +78,8 @@ def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
 
 FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
-    | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28},
+    | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
+    | {"winograd": 29},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -130,8 +131,9 @@ WRONG = {
     "conv": """
         batch=2 group=0 group=3 channels=17 filters=32 x=2 x=0 y=2 kernel=0 kernel=4 strides=0 strides=-1
         dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
-        activation=-1
+        activation=-1 winograd=1 winograd=2
     """,
+    "conv of tiles": "winograd=0 winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
     "depthwise": "channels=32 filters=32 batch=2147483648",
     "pool": """
         batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2

@@ -29,6 +29,7 @@ def make_conv(
     dilations: tuple[int, ...] = (),
     residual: bool = False,
     bias: bool = True,
+    winograd: int = 0,
     pitches: tuple[int, int, int] = (0, 0, 0),
     epilogue: dict[str, Any] = PLAIN_EPILOGUE,
 ) -> Case:
@@ -54,6 +55,7 @@ def make_conv(
         "pads": list(pads),
         "dilations": list(dilations),
         "group": group,
+        **({"winograd": winograd} if winograd else {}),
         **epilogue,
     }
     return Case(

@@ -58,6 +58,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         dims=parse_dims(given["dims"]),
         shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
         pattern_directories=given["pattern_dir"],
+        exact=given["exact"],
     )
 
 
@@ -76,6 +77,13 @@ _OPTIONS = (
         expose_value=False,
         callback=_keep,
         help="Native kernels, or their definitions in numpy.",
+    ),
+    click.option(
+        "--exact",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Plain sums alone: no Winograd filtering, which is faster and rounds more.",
     ),
     click.option(
         "--auto-fusion",

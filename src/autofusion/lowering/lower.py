@@ -14,11 +14,12 @@ from autofusion.lowering.scope import Scope
 from autofusion.lowering.workspace import Workspace
 
 
-def lower(graph: Graph, *, backend: Backend) -> Lowered:
+def lower(graph: Graph, *, backend: Backend, exact: bool = False) -> Lowered:
     """The plan of `graph` for a backend.
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
+    `exact` forbids algorithms with larger rounding errors than plain sums.
     Operators without a kernel become host steps.  Raises ModelError for an input whose shape is not
     known and for graphs nested too deeply.
     """
@@ -28,7 +29,7 @@ def lower(graph: Graph, *, backend: Backend) -> Lowered:
         decode_node(node, workspace)
     draft = workspace.finish()
     if backend == "native":
-        draft = pack_weights(assign_layouts(draft))
+        draft = pack_weights(assign_layouts(draft), exact=exact)
     return assemble(draft, (node.name for node in graph.topological()))
 
 

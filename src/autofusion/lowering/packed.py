@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
 from autofusion.lowering.records import Draft
+from autofusion.lowering.winograd import choose_tiles
 from autofusion.plan import Buffer, Step
 
 
-def pack_weights(draft: Draft) -> Draft:
+def pack_weights(draft: Draft, *, exact: bool = False) -> Draft:
     """The draft with packed weights for convolutions and for products with a constant matrix.
 
+    3x3 convolutions get the weights of Winograd's filtering where it pays, and where `exact` does not forbid it.
     Steps that share a weight share its packed form.  The buffer of a packed weight keeps the
     shape of the matrix [K, N] or of the filter; only its bytes differ.
     """
     packer = _Packer(draft)
-    steps = tuple(packer.pack(step) for step in draft.steps)
+    tiles: Mapping[int, int] = {} if exact else choose_tiles(draft)
+    steps = tuple(packer.pack(step, tiles.get(index, 0)) for index, step in enumerate(draft.steps))
     used = {*draft.inputs, *draft.outputs, *(name for step in steps for name in (*step.inputs, *step.outputs))}
     used |= {alias for name in used if name and (alias := packer.buffers[name].alias)}
     return replace(
@@ -36,8 +39,8 @@ class _Packer:
         self.constants: dict[str, np.ndarray] = dict(draft.constants)
         self._packed: dict[tuple[str, str], str] = {}
 
-    def pack(self, step: Step) -> Step:
-        """`step` on its packed weight; itself where it has none."""
+    def pack(self, step: Step, tile: int) -> Step:
+        """`step` on its packed weight, for Winograd's filtering where `tile` is not 0; itself where it has none."""
         if step.kernel not in ("conv", "matmul"):
             return step
         name = step.inputs[1]
@@ -49,9 +52,7 @@ class _Packer:
         ):
             return step
         if step.kernel == "conv":
-            group = step.attributes["group"]
-            packed = self._store(name, f"conv{group}", array, lambda weight: pack_conv_weight(weight, int(str(group))))
-            return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]))
+            return self._pack_conv(step, name, array, tile)
         transposed = bool(step.attributes["trans_b"])
         matrix = array.T if transposed else array
         widths = _part_widths(step, matrix.shape[1])
@@ -59,6 +60,13 @@ class _Packer:
             name, f"matmul{transposed}{widths}", matrix, lambda weight: pack_matmul_weight(weight, widths)
         )
         attributes = {**step.attributes, "trans_b": False, "packed": True}
+        return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+
+    def _pack_conv(self, step: Step, name: str, array: np.ndarray, tile: int) -> Step:
+        group = int(str(step.attributes["group"]))
+        form = f"winograd{tile}" if tile else f"conv{group}"
+        packed = self._store(name, form, array, lambda weight: pack_conv_weight(weight, group, tile))
+        attributes = {**step.attributes, "winograd": tile} if tile else step.attributes
         return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
 
     def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:

@@ -11,16 +11,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autofusion.lowering.winograd import transform_weight
+
 PANEL = 16
 """Columns of a panel: AF_PANEL of `runtime/csrc/record.h`."""
 
 
-def pack_conv_weight(weight: np.ndarray, group: int) -> np.ndarray:
+def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0) -> np.ndarray:
     """Panels of the convolution weight [M, C/group, *kernel], flat and of type float32.
 
     Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  With one
     input and one output channel per group the groups are the columns: [ceil(M / PANEL)][taps][PANEL].
+    For Winograd's filtering with `winograd` results of a tile each way: [positions][ceil(M / PANEL)][C][PANEL].
     """
+    if winograd:
+        return _pack_columns(transform_weight(weight, winograd).transpose(0, 2, 1))
     filters, depth = weight.shape[:2]
     if depth == 1 and filters == group:
         return _pack_columns(weight.reshape(1, filters, -1).transpose(0, 2, 1))

@@ -61,11 +61,12 @@ KERNELS: dict[str, Kernel] = {
     for kernel in (
         # y = act(conv(x, weight) + bias + residual).  weight [M, C/group, *kernel] in a reference plan;
         # natively packed (`lowering.packing`).  `kernel`, `strides`, `dilations`: 1 to 3 numbers;
-        # `pads`: begins then ends; residual has y's shape and layout.
+        # `pads`: begins then ends; residual has y's shape and layout.  `winograd` (native only): 2 or 4 where the
+        # weight is transformed for tiles of that many results each way; absent for the plain product.
         Kernel(
             "conv",
             ("x", "weight", "bias?", "residual?"),
-            ("kernel", "strides", "pads", "dilations", "group", *_EPILOGUE),
+            ("kernel", "strides", "pads", "dilations", "group", "winograd", *_EPILOGUE),
             ("nhwc",),
         ),
         # y = act(scale * n(a) @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]

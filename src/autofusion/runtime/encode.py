@@ -32,6 +32,8 @@ from autofusion.runtime.records import (
     RECORD,
     ROW_BLOCK,
     UNARY_OPERATORS,
+    WINOGRAD_FILTERS,
+    WINOGRAD_TILES,
     Place,
     record_kernel,
 )
@@ -163,8 +165,13 @@ def _encode_conv(bound: BoundStep) -> _Fields:
         bound.pitch(y),
         bound.pitch(residual) if residual else 0,
         bound.code("activation", ACTIVATIONS),
+        _read_winograd(bound),
     ]
     return ints, _floats(bound)
+
+
+def _read_winograd(bound: BoundStep) -> int:
+    return bound.integer("winograd") if "winograd" in bound.step.attributes else 0
 
 
 def _encode_pool(bound: BoundStep) -> _Fields:
@@ -302,6 +309,8 @@ def _encode_copy(bound: BoundStep) -> _Fields:
 def _measure_conv(bound: BoundStep) -> int:
     """Row pointers, a row of zeros, and gathered rows or sums of one thread (`af_conv_scratch`)."""
     channels = bound.shape(bound.operand(0))[1]
+    if winograd := _read_winograd(bound):
+        return _measure_winograd(channels, winograd)
     filters, group = bound.shape(bound.result)[1], bound.integer("group")
     taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
     if group < 1 or channels == group == filters:
@@ -310,6 +319,13 @@ def _measure_conv(bound: BoundStep) -> int:
     gathers = depth < GATHER_CHANNELS and taps > 1
     copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0
     return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + copies + _measure_sums(depth * taps)
+
+
+def _measure_winograd(channels: int, tile: int) -> int:
+    """Row pointers, a row of zeros, and tiles and products at every position (`af_winograd_scratch`)."""
+    steps = [-(-WINOGRAD_TILES * columns // PANEL) | 1 for columns in (channels, WINOGRAD_FILTERS)]
+    positions = (tile + 2) ** 2
+    return _round_up(8 * WINOGRAD_TILES) + _round_up(4 * channels) + 4 * PANEL * positions * sum(steps)
 
 
 def _measure_matmul(bound: BoundStep) -> int:

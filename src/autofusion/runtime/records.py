@@ -134,3 +134,9 @@ PANEL = 16
 
 GATHER_CHANNELS = 8
 """Convolutions with fewer channels per group copy the window into one row first (AF_GATHER_CHANNELS)."""
+
+WINOGRAD_TILES = 24
+"""Tiles that Winograd's filtering works on at a time (AF_WINOGRAD_TILES)."""
+
+WINOGRAD_FILTERS = 64
+"""Filters whose products it keeps before they are transformed back."""

@@ -36,10 +36,12 @@ static inline int64_t round_to_line(int64_t bytes) { return divide_up(bytes, 64)
 
 /* Bytes of scratch memory that one share needs; 0 for kernels not named here. */
 int64_t af_conv_scratch(const af_conv *conv);
+int64_t af_winograd_scratch(const af_conv *conv);
 int64_t af_matmul_scratch(const af_matmul *product);
 
 /* Each computes share `part` of `parts` of the result. */
 void af_run_conv(const af_call *call, int64_t part, int64_t parts);
+void af_run_winograd(const af_call *call, int64_t part, int64_t parts);
 void af_run_depthwise(const af_call *call, int64_t part, int64_t parts);
 void af_run_matmul(const af_call *call, int64_t part, int64_t parts);
 void af_run_pool(const af_call *call, int64_t part, int64_t parts);

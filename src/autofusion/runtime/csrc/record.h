@@ -19,6 +19,9 @@ enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
 /* Columns of a weight panel; rows, depth and panels of a block of a matrix product. */
 enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256, AF_PANEL_BLOCK = 8 };
 
+/* Tiles that Winograd's filtering works on at a time. */
+enum { AF_WINOGRAD_TILES = 24 };
+
 /* Convolutions with fewer channels per group copy each window into one row first. */
 enum { AF_GATHER_CHANNELS = 8 };
 
@@ -108,6 +111,7 @@ typedef struct af_conv {
     int64_t batch, group, channels, filters;
     af_window window;
     int64_t x_pitch, y_pitch, residual_pitch, activation;
+    int64_t winograd; /* results of a tile each way, 2 or 4; 0 for another algorithm */
 } af_conv;
 
 /* A product for every index of the batch axes: the matrices of a and b lie at the sums of their batch strides, those

@@ -38,9 +38,14 @@ static double estimate_work(const af_step *step) {
     }
 }
 
+static af_run_function *find_convolution(const af_conv *conv) {
+    if (conv->winograd) return af_run_winograd;
+    return is_depthwise(conv) ? af_run_depthwise : af_run_conv;
+}
+
 static af_run_function *find_kernel(const af_step *step) {
     switch (step->kernel) {
-    case AF_CONV: return is_depthwise(&step->conv) ? af_run_depthwise : af_run_conv;
+    case AF_CONV: return find_convolution(&step->conv);
     case AF_MATMUL: return af_run_matmul;
     case AF_POOL: return af_run_pool;
     case AF_AFFINE: return af_run_affine;
