@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 from autofusion.artifact.container import write_container
 from autofusion.plan import Buffer, Step
@@ -184,9 +185,9 @@ def no_threads(monkeypatch: pytest.MonkeyPatch) -> Outcome:
 
 
 def index_out_of_range(monkeypatch: pytest.MonkeyPatch) -> Outcome:
-    proto = model([node("Gather", "table ids", "y", "look_up")], [tensor("ids", [2], "int64")], [tensor("y", None)])
-    proto.graph.initializer.append(from_array(np.eye(3, dtype=np.float32), "table"))
-    transcribe("compile", write_model(proto), "-o", "net")
+    nodes, ids = [node("Gather", "table ids", "y", "look_up")], tensor("ids", [2], TensorProto.INT64)
+    table = {"table": random(0, 3, 4)}
+    transcribe("compile", write_model(model(nodes, [ids], [tensor("y", None)], table)), "-o", "net")
     load("net.om").run({"ids": np.array([0, 3])})
     raise AssertionError("it ran")
 
