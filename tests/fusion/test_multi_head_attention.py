@@ -199,6 +199,31 @@ def test_past_of_symbolic_length() -> None:
     assert step.attributes["extents"] == ["b", H, H, 1, 1, D, D, "past"]
 
 
+def masked_by_truth(*, readers: int = 1) -> Graph:
+    """0 where a number is positive, -1e9 elsewhere, added to the scores of so many attentions."""
+    net = Spelling()
+    keep = net.op("Greater", net.input("m", 2, 1, 1, 5), net.const(0.0), result="keep")
+    mask = net.op("Where", keep, net.const(0.0), net.const(-1e9))
+    results: list[str] = []
+    for place in range(readers):
+        q, k, v = (net.input(f"{name}{place}", 2, H, 5, D) for name in "qkv")
+        results.append(net.core(q, net.op("Transpose", k, perm=(0, 1, 3, 2)), v, mask=mask))
+    return net.graph(*results)
+
+
+def test_a_mask_made_of_truth_values_is_read_as_those() -> None:
+    graph = masked_by_truth()
+    steps = check(graph).plan.steps
+    assert [node.op for node in graph] == ["Greater", "MultiHeadAttentionFusionOp"]
+    assert (steps[-1].inputs[5], steps[-1].attributes["keep_mode"]) == ("keep", "add")
+
+
+def test_a_mask_of_two_attentions_is_made_once() -> None:
+    graph = masked_by_truth(readers=2)
+    check(graph)
+    assert sorted(node.op for node in graph) == ["AttentionFusionOp", "AttentionFusionOp", "Greater", "Where"]
+
+
 def test_only_one_of_both_has_a_past() -> None:
     net = Spelling()
     q, v = net.input("q", 2, H, 2, D), net.input("v", 2, H, 5, D)

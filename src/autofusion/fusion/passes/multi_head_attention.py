@@ -82,6 +82,7 @@ class _Growth:
         self._pattern = pattern
         self._known: Known = Surroundings(scope, [core])
         self._inner = flatten_attention(core)
+        self._masks: list[Node] = []
         self.misses: list[Miss] = []
 
     def grow(self, position: int) -> Region | None:
@@ -90,6 +91,7 @@ class _Growth:
         if isinstance(core, Reason):
             self._tell(self._node, core, [])
             return None
+        core = self._take_mask(core)
         inside = index_results(self._inner)
         ways: Ways = {
             side: climb_graph(self._scope, self._known, value, scales=side != "v", inside=inside)
@@ -102,12 +104,29 @@ class _Growth:
             # Where a node must stay for another reader, what stands before it stays as well.
             fit = self._fit(core, {side: cut_way(way, leak[0]) for side, way in fit.ways.items()}, fit.after)
             leak = None if fit is None else self._find_leak(fit)
-        if fit is None or (not fit.nodes and self._node.body is not None):
+        if fit is None or (not fit.nodes and not self._masks and self._node.body is not None):
             return None
         return self._region(fit, position)
 
+    def _take_mask(self, core: Core) -> Core:
+        """The core with a mask of numbers, made of truth values for it alone, as those truth values."""
+        for term in core.added:
+            node = self._scope.graph.producer(term.value)
+            if (
+                node is None
+                or node.op != "Where"
+                or find_reader(self._scope, term.value, {self._node.name}) is not None
+            ):
+                continue
+            longer = find_core((*self._inner, node), self._known)
+            if not isinstance(longer, Reason) and longer.keep is not None and core.keep is None:
+                self._masks.append(node)
+                self._inner = (*self._inner, node)
+                return longer
+        return core
+
     def _region(self, fit: _Fit, position: int) -> Region:
-        members = order_nodes(self._scope, [self._node, *fit.nodes])
+        members = order_nodes(self._scope, [self._node, *self._masks, *fit.nodes])
         inner = {node.name for node in members}
         present = [name for name in fit.reading.present if name and find_reader(self._scope, name, inner) is not None]
         return Region(
