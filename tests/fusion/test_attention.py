@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from autofusion.fusion import Controls
-from autofusion.ir import Graph
-from autofusion.lowering import Lowered
+from autofusion.ir import DType, Graph
+from autofusion.lowering import Lowered, lower
 from fusion.attention_graphs import Spelling, check, miss_of, steps
 from fusion.support import displays, ops, run
+from lowering.graphs import build
 
 INF = float("inf")
 
@@ -281,10 +282,6 @@ def test_half_precision_is_one_step_too() -> None:
 
 
 def _half() -> Lowered:
-    from autofusion.ir import DType
-    from autofusion.lowering import lower
-    from lowering.graphs import build
-
     net = Spelling()
     y = plain(net)
     constants = {name: array.astype(np.float16) for name, array in net.constants.items()}

@@ -297,6 +297,26 @@ def test_heads_of_another_order_are_no_group() -> None:
     assert sorted(node.op for node in graph) == ["AttentionFusionOp", "Tile", "Tile"]
 
 
+def operator_with_cache(*, rows: bool, past: bool) -> Graph:
+    """The operator with present keys and values as results, and earlier ones as operands."""
+    net = Spelling()
+    shapes = [(2, 2, 4 * D), (2, 2, 2 * D), (2, 2, 2 * D)] if rows else [(2, 4, 2, D), (2, 2, 2, D), (2, 2, 2, D)]
+    operands = [net.input(name, *shape) for name, shape in zip("qkv", shapes, strict=True)]
+    if past:
+        operands += ["_", net.input("pk", 2, 2, 3, D), net.input("pv", 2, 2, 3, D)]
+    words = {"q_num_heads": 4, "kv_num_heads": 2} if rows else {}
+    net.op("Attention", *operands, result="y present_key present_value", is_causal=1, **words)
+    return net.graph("y", "present_key", "present_value")
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("past", [False, True])
+def test_operators_with_a_cache(rows: bool, past: bool) -> None:
+    step = only_step(operator_with_cache(rows=rows, past=past))
+    assert step.outputs == ("y", "present_key", "present_value")
+    assert step.attributes["extents"] == [2, 4, 2, 2, 2, D, D, 3 if past else 0]
+
+
 @pytest.mark.parametrize(
     ("word", "value", "reason"),
     [("softcap", 5.0, "KERNEL_LIMIT(softcap, 5.0, 0)")],

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from autofusion.ir import Graph, Node
+from autofusion.ir import DType, Graph, Node
 from autofusion.lowering import lower
 from lowering.graphs import build, check_plan, fuse, kernels_of, node, randoms, run_graph, run_plan
 
@@ -70,10 +72,6 @@ def test_an_additive_mask_made_of_truth_values_is_no_tensor() -> None:
 @pytest.mark.parametrize("dtype", ["double", "bool"])
 def test_masks_of_another_type_are_not_taken(dtype: str) -> None:
     """The kernel's data has one type."""
-    from dataclasses import replace
-
-    from autofusion.ir import DType
-
     graph = build({**SHAPES, "m": [4]}, spelled(node("Add", "s m", "a"), last="a"), "y", {})
     graph.set_value(replace(graph.value("m"), dtype=DType(dtype)))
     assert "attention" not in steps_of(graph, "s a p y")
@@ -82,3 +80,11 @@ def test_masks_of_another_type_are_not_taken(dtype: str) -> None:
 def steps_of(graph: Graph, names: str, outputs: str = "") -> list[str]:
     fuse(graph, names, outputs=outputs)
     return kernels_of(lower(graph, backend="reference"))
+
+
+def test_a_present_of_unknown_shape_is_no_result_of_a_step() -> None:
+    graph = build(SHAPES, [node("Attention", "q k v", "y pk pv")], "y pk pv", {})
+    assert kernels_of(lower(graph, backend="reference")) == ["attention"]
+    for name in ("pk", "pv"):
+        graph.set_value(replace(graph.value(name), shape=None))
+    assert kernels_of(lower(graph, backend="reference")) == ["host"]

@@ -35,7 +35,7 @@ def _has_types(reading: Reading, workspace: Workspace) -> bool:
     scope = workspace.scope
     result = scope.value(reading.result)
     data = [reading.q.root, reading.k.root, reading.v.root, *(name for name, _ in reading.masks)]
-    names = [*data, *(name for name in reading.past if name)]
+    names = [*data, *(name for name in (*reading.past, *reading.present) if name)]
     if result.dtype not in workspace.kernel_types or any(scope.dtype(name) is not result.dtype for name in names):
         return False
     return all(scope.shape(name) is not None for name in (*names, reading.result))

@@ -48,12 +48,4 @@ def _keep_since(oldest: int) -> Convert:
     return convert
 
 
-def _convert_attention(node: Node, version: int, scope: Scope) -> Sequence[Node]:
-    """The seventh input of opset 24 has no place in the canonical form."""
-    return [node] if len(node.inputs) <= 6 else keep_opaque(node)
-
-
-ROWS = (
-    *(Operator(name, version, convert=_keep_since(oldest)) for name, (version, oldest) in _FORMS.items()),
-    Operator("Attention", 23, convert=_convert_attention),
-)
+ROWS = tuple(Operator(name, version, convert=_keep_since(oldest)) for name, (version, oldest) in _FORMS.items())

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from autofusion.ops import (
     activation,
     arithmetic,
+    attention,
     casting,
     control,
     convolution,
@@ -30,6 +31,7 @@ from autofusion.ops.table import Operator
 _FAMILIES = (
     activation.ROWS,
     arithmetic.ROWS,
+    attention.ROWS,
     casting.ROWS,
     control.ROWS,
     convolution.ROWS,
