@@ -136,6 +136,12 @@ def windows(net: Spelling) -> str:
     return net.op("MatMul", net.weights(net.op("Reshape", masked, net.const([6, H, S, S]))), v)
 
 
+def mask_of_the_batch(net: Spelling) -> str:
+    """Samples and heads are one axis of the mask as well."""
+    q, k, v = heads(net, "q", "k", "v", rank=3)
+    return net.core(q, k, v, mask=net.input("mask", B * H, 1, S))
+
+
 def heads_in_the_batch(net: Spelling) -> str:
     """The mask is one a sample; the product has samples and heads in one axis."""
     q, k, v = heads(net, "q", "k", "v", rank=3)
@@ -147,7 +153,8 @@ def heads_in_the_batch(net: Spelling) -> str:
 SPELLINGS = (
     plain, key_by_rows, key_as_stored, rank_three, key_turned_in_three_steps, scaled_both, scaled_by_a_negative_number,
     unscaled, two_masks, mask_of_lower_rank, filled_then_added, added_then_filled, rows_masked_as_a_whole,
-    rows_masked_and_guarded, values_of_another_size, one_key_head, one_value_head, windows, heads_in_the_batch,
+    rows_masked_and_guarded, values_of_another_size, one_key_head, one_value_head, windows, mask_of_the_batch,
+    heads_in_the_batch,
 )  # fmt: skip
 
 

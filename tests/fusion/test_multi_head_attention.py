@@ -15,6 +15,9 @@ from fusion.support import displays, run
 
 H, D = 3, 4
 W = H * D
+PERMS = ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3))
+"""Heads ahead of rows for queries, keys turned at once, and values."""
+
 DIMS = {"b": 2, "s": 5, "t": 6, "past": 3}
 
 
@@ -49,6 +52,40 @@ def unpacked_by_split(net: Spelling) -> str:
     net.op("Split", turned, net.const([1, 1, 1]), result="q1 k1 v1", axis=0)
     q, k, v = (net.op("Squeeze", name, net.const([0])) for name in ("q1", "k1", "v1"))
     return net.merge_heads(net.core(q, net.op("Transpose", k, perm=(0, 1, 3, 2)), v), W)
+
+
+def packed_by_head(net: Spelling) -> str:
+    """GPT-NeoX: each head has its query, key and value side by side."""
+    x = net.op("Reshape", net.input("x", "b", "s", 3 * W), net.const([0, 0, H, 3 * D]))
+    net.op("Split", x, net.const([D, D, D]), result="q1 k1 v1", axis=3)
+    q, k, v = (net.op("Transpose", name, perm=perm) for name, perm in zip(("q1", "k1", "v1"), PERMS, strict=True))
+    return net.merge_heads(net.core(q, k, v), W)
+
+
+def packed_and_sliced(net: Spelling) -> str:
+    x = net.input("x", 2, 5, 3 * W)
+    parts = [
+        net.op("Slice", x, *(net.const([bound]) for bound in (W * place, W * place + W, 2, 1))) for place in range(3)
+    ]
+    q, k, v = (net.split_heads(part, H, D, perm) for part, perm in zip(parts, PERMS, strict=True))
+    return net.merge_heads(net.core(q, k, v), W)
+
+
+def across(net: Spelling) -> str:
+    """Queries of one sequence, keys and values of another, packed in twos."""
+    q = net.split_heads(net.input("x", "b", "s", W), H, D)
+    both = net.op("Reshape", net.input("z", "b", "t", 2 * W), net.const([0, 0, 2, H, D]))
+    turned = net.op("Transpose", both, perm=(2, 0, 3, 1, 4))
+    k, v = (net.op("Gather", turned, net.const(place), axis=0) for place in range(2))
+    y = net.core(q, net.op("Transpose", k, perm=(0, 1, 3, 2)), v, mask=net.input("mask", "b", 1, 1, "t"))
+    return net.merge_heads(y, W)
+
+
+def queries_for_all_samples(net: Spelling) -> str:
+    """Learned queries, the same for every sample."""
+    q = net.op("Expand", net.input("q", 1, H, 6, D), net.const([2, H, 6, D]))
+    k, v = (net.split_heads(net.input(name, 2, 5, W), H, D, perm) for name, perm in zip("kv", PERMS[1:], strict=True))
+    return net.merge_heads(net.core(q, k, v), W)
 
 
 def factors_on_the_way(net: Spelling) -> str:
@@ -118,8 +155,9 @@ def operator_with_rows_masked_as_a_whole(net: Spelling) -> str:
 
 
 SPELLINGS = (
-    rows, packed, unpacked_by_gather, unpacked_by_split, factors_on_the_way, grouped_queries, heads_in_the_batch,
-    heads_in_the_batch_unmasked, windows, operator_of_rows, operator_of_heads, operator_with_rows_masked_as_a_whole,
+    rows, packed, packed_by_head, packed_and_sliced, across, queries_for_all_samples, unpacked_by_gather,
+    unpacked_by_split, factors_on_the_way, grouped_queries, heads_in_the_batch, heads_in_the_batch_unmasked, windows,
+    operator_of_rows, operator_of_heads, operator_with_rows_masked_as_a_whole,
 )  # fmt: skip
 
 
