@@ -114,20 +114,20 @@ def is_worth_telling(miss: Miss, *, is_spelling: bool) -> bool:
 def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first.
 
-    A miss all of whose nodes another one bound, with more, says nothing beside it.  What was left out because
-    results were beyond their limits is always told.
+    A miss all of whose nodes another one bound, with more, says nothing beside it, and neither does one that wants
+    another operator where another miss came further with its anchor.  What was left out because results were beyond
+    their limits is always told.
     """
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
         known = best.get((miss.graph, miss.anchor))
         if known is None or rank_miss(miss) > rank_miss(known):
             best[miss.graph, miss.anchor] = miss
-    binding: dict[tuple[str, str], list[frozenset[str]]] = {}
+    binding: dict[tuple[str, str], list[Miss]] = {}
     for miss in best.values():
-        nodes = frozenset(miss.bound.values())
-        for node in nodes:
-            binding.setdefault((miss.graph, node), []).append(nodes)
-    return [miss for miss in best.values() if not _is_part(miss, binding)]
+        for node in set(miss.bound.values()):
+            binding.setdefault((miss.graph, node), []).append(miss)
+    return [miss for miss in best.values() if not _is_outdone(miss, binding)]
 
 
 def rank_miss(miss: Miss) -> tuple[bool, int, int, int]:
@@ -138,8 +138,12 @@ def rank_miss(miss: Miss) -> tuple[bool, int, int, int]:
     return miss.reason.is_automatic, miss.satisfied, -miss.needed, len(miss.bound)
 
 
-def _is_part(miss: Miss, binding: Mapping[tuple[str, str], list[frozenset[str]]]) -> bool:
+def _is_outdone(miss: Miss, binding: Mapping[tuple[str, str], list[Miss]]) -> bool:
+    """True where `choose_best` leaves the miss out beside one of those in `binding`, by the nodes that they bound."""
+    if miss.reason.is_automatic:
+        return False
     nodes = frozenset(miss.bound.values())
-    return not miss.reason.is_automatic and any(
-        nodes < others for node in nodes for others in binding[miss.graph, node]
-    )
+    if any(nodes < frozenset(other.bound.values()) for node in nodes for other in binding[miss.graph, node]):
+        return True
+    others = binding.get((miss.graph, miss.anchor), ())
+    return miss.code is Code.OPERATOR and any(other.satisfied > miss.satisfied for other in others)
