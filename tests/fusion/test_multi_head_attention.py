@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from autofusion.fusion import Controls
@@ -137,27 +136,9 @@ def windows(net: Spelling) -> str:
     return net.merge_heads(net.op("MatMul", p, net.split_heads("v", H, D)), W)
 
 
-def operator_of_rows(net: Spelling) -> str:
-    q, k, v = net.input("q", 2, 5, 6 * D), net.input("k", 2, 4, 2 * D), net.input("v", 2, 4, 2 * D)
-    return net.op("Attention", q, k, v, q_num_heads=6, kv_num_heads=2, is_causal=1)
-
-
-def operator_of_heads(net: Spelling) -> str:
-    q, k, v = (net.split_heads(net.input(name, 2, 5, W), H, D) for name in ("q", "k", "v"))
-    mask = net.const(np.tri(5, dtype=bool)[None, None])
-    return net.merge_heads(net.op("Attention", q, k, v, mask, scale=0.3), W)
-
-
-def operator_with_rows_masked_as_a_whole(net: Spelling) -> str:
-    """The operator gives 0 for a query without keys."""
-    q, k, v = (net.input(name, 2, H, 5, D) for name in ("q", "k", "v"))
-    return net.op("Attention", q, k, v, net.const(np.tri(5, k=-1, dtype=bool)))
-
-
 SPELLINGS = (
     rows, packed, packed_by_head, packed_and_sliced, across, queries_for_all_samples, unpacked_by_gather,
     unpacked_by_split, factors_on_the_way, grouped_queries, heads_in_the_batch, heads_in_the_batch_unmasked, windows,
-    operator_of_rows, operator_of_heads, operator_with_rows_masked_as_a_whole,
 )  # fmt: skip
 
 
@@ -333,47 +314,6 @@ def test_heads_of_another_order_are_no_group() -> None:
     graph = net.graph(net.core(q, net.op("Transpose", k, perm=(0, 1, 3, 2)), v))
     check(graph)
     assert sorted(node.op for node in graph) == ["AttentionFusionOp", "Tile", "Tile"]
-
-
-def operator_with_cache(*, rows: bool, past: bool) -> Graph:
-    """The operator with present keys and values as results, and earlier ones as operands."""
-    net = Spelling()
-    shapes = [(2, 2, 4 * D), (2, 2, 2 * D), (2, 2, 2 * D)] if rows else [(2, 4, 2, D), (2, 2, 2, D), (2, 2, 2, D)]
-    operands = [net.input(name, *shape) for name, shape in zip("qkv", shapes, strict=True)]
-    if past:
-        operands += ["_", net.input("pk", 2, 2, 3, D), net.input("pv", 2, 2, 3, D)]
-    words = {"q_num_heads": 4, "kv_num_heads": 2} if rows else {}
-    net.op("Attention", *operands, result="y present_key present_value", is_causal=1, **words)
-    return net.graph("y", "present_key", "present_value")
-
-
-@pytest.mark.parametrize("rows", [False, True])
-@pytest.mark.parametrize("past", [False, True])
-def test_operators_with_a_cache(rows: bool, past: bool) -> None:
-    step = only_step(operator_with_cache(rows=rows, past=past))
-    assert step.outputs == ("y", "present_key", "present_value")
-    assert step.attributes["extents"] == [2, 4, 2, 2, 2, D, D, 3 if past else 0]
-
-
-@pytest.mark.parametrize(
-    ("word", "value", "reason"),
-    [("softcap", 5.0, "KERNEL_LIMIT(softcap, 5.0, 0)")],
-)
-def test_operators_that_do_more(word: str, value: float, reason: str) -> None:
-    net = Spelling()
-    q, k, v = (net.input(name, 2, H, 5, D) for name in ("q", "k", "v"))
-    graph = net.graph(net.op("Attention", q, k, v, **{word: value}))
-    result = run(graph)
-    assert [node.op for node in graph] == ["Attention"]
-    assert miss_of(result, "multi_head_attention") == [reason]
-
-
-def test_operator_that_hands_on_its_scores() -> None:
-    net = Spelling()
-    q, k, v = (net.input(name, 2, H, 5, D) for name in ("q", "k", "v"))
-    net.op("Attention", q, k, v, result="y pk pv scores")
-    result = run(net.graph("y", "scores"))
-    assert miss_of(result, "multi_head_attention") == ["KERNEL_LIMIT(results, scores, none)"]
 
 
 def test_without_it_the_core_stands_alone() -> None:
