@@ -81,6 +81,16 @@ def test_variable_matrices_and_right_operands_are_no_parts() -> None:
     assert displays(run(net.output(*"abcd"))) == []
 
 
+def test_a_variable_matrix_is_told() -> None:
+    net = projections("qk")
+    net.input("v_w", (5, 4))
+    net.op("MatMul", "x v_w", "v", (*ROWS[:-1], 4))
+    result = run(net.output("q", "k", "v"))
+    assert displays(result) == ["QKV+MatMul"]
+    (miss,) = [miss for miss in result.misses if miss.pattern == "qkv_matmul"]
+    assert (str(miss.reason), miss.bound["part_3"]) == ("NOT_CONSTANT(w)", "V")
+
+
 def test_a_transposed_left_operand_is_no_part() -> None:
     net = Net()
     net.input("x", (5, 5))

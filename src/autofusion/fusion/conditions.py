@@ -83,7 +83,7 @@ def _check_kinds(scope: Scope, binding: Binding, clause: KindClause) -> tuple[st
         value = binding.value(reference.name)
         if value is None:
             continue
-        reason = _constant_reason(scope, reference.name, value) if clause.is_const else None
+        reason = constant_reason(scope, reference.name, value) if clause.is_const else None
         if reason is None and clause.is_scalar:
             reason = _scalar_reason(scope, binding, reference.name, value)
         if reason is not None:
@@ -91,7 +91,8 @@ def _check_kinds(scope: Scope, binding: Binding, clause: KindClause) -> tuple[st
     return None
 
 
-def _constant_reason(scope: Scope, name: str, value: str) -> Reason | None:
+def constant_reason(scope: Scope, name: str, value: str) -> Reason | None:
+    """Why `value`, `name` in the pattern, is no constant; None where it is one."""
     if scope.constant(value) is not None:
         return None
     if scope.is_overridable(value):
@@ -210,7 +211,7 @@ def _comparison_reason(binding: Binding, clause: Comparison, left: object, right
 def _constant_value(scope: Scope, subject: Subject, value: str) -> object:
     array = scope.constant(value)
     if array is None:
-        return _constant_reason(scope, subject.name, value)
+        return constant_reason(scope, subject.name, value)
     if array.size != 1:
         detail = f"{subject.name} is {value!r} of shape {spell_shape(array.shape)}, one element was expected"
         return Reason(Code.BROADCAST, (subject.name, spell_shape(array.shape), "[]"), detail, value=value)
@@ -220,7 +221,7 @@ def _constant_value(scope: Scope, subject: Subject, value: str) -> object:
 def _first_element(scope: Scope, subject: Subject, value: str) -> object:
     array = scope.constant(value)
     if array is None:
-        return _constant_reason(scope, subject.name, value)
+        return constant_reason(scope, subject.name, value)
     return array.reshape(-1)[0].item() if array.size else None
 
 

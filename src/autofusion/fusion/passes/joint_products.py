@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from autofusion.fusion.conditions import constant_reason
+from autofusion.fusion.misses import Miss
 from autofusion.fusion.products import MAX_PARTS, has_bias, multiplies_rows
-from autofusion.fusion.region import Found, Region, order_nodes
+from autofusion.fusion.region import Found, Region, order_nodes, region_miss
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Node
 from autofusion.patternlang.model import Pattern
@@ -18,13 +20,16 @@ def find_joint_products(scope: Scope, pattern: Pattern) -> Found:
     Of more than four, as many fours as there are, in running order.
     """
     regions: list[Region] = []
+    misses: list[Miss] = []
     for value in _read_values(scope):
         parts = [part for use in _readers(scope, value) if (part := _read_part(scope, use, value)) is not None]
         ordered = order_nodes(scope, (node for node, _ in parts))
         biased = {node.name for node, bias in parts if bias}
         for has, nodes in _split(ordered, biased):
-            regions.append(_make_region(scope, pattern, nodes, has))
-    return Found(tuple(regions))
+            regions.append(_make_region(pattern, nodes, has))
+        if ordered:
+            misses += _find_variable(scope, pattern, value, ordered)
+    return Found(tuple(regions), tuple(misses))
 
 
 def _read_values(scope: Scope) -> list[str]:
@@ -58,7 +63,19 @@ def _split(nodes: Sequence[Node], biased: set[str]) -> Iterator[tuple[bool, Sequ
                 yield has, part
 
 
-def _make_region(scope: Scope, pattern: Pattern, nodes: Sequence[Node], has: bool) -> Region:
+def _find_variable(scope: Scope, pattern: Pattern, value: str, parts: Sequence[Node]) -> Iterator[Miss]:
+    """What would be a part as well, were its matrix a constant."""
+    for node in _readers(scope, value):
+        is_product = node.op in ("MatMul", "Gemm") and not node.domain and node.input(0) == value
+        if not is_product or scope.value(node.input(1)).rank != 2:
+            continue
+        reason = constant_reason(scope, "w", node.input(1))
+        if reason is not None:
+            bound = {f"part_{place}": part for place, part in enumerate([*parts[: MAX_PARTS - 1], node], 1)}
+            yield region_miss(scope, pattern, bound, f"part_{len(bound)}", reason, len(bound) + 1)
+
+
+def _make_region(pattern: Pattern, nodes: Sequence[Node], has: bool) -> Region:
     return Region(
         pattern=pattern,
         nodes=tuple(nodes),
