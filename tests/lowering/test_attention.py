@@ -88,3 +88,11 @@ def test_a_present_of_unknown_shape_is_no_result_of_a_step() -> None:
     for name in ("pk", "pv"):
         graph.set_value(replace(graph.value(name), shape=None))
     assert kernels_of(lower(graph, backend="reference")) == ["host"]
+
+
+def test_sums_of_sums_end() -> None:
+    """Each sum reads the one before it twice: as many ways up as there are numbers of forty bits."""
+    sums = [node("Add", f"a{place} a{place}", f"a{place + 1}") for place in range(40)]
+    nodes = [node("Relu", "q", "a0"), *sums, node("Softmax", "a40", "p", axis=3), node("MatMul", "p v", "y")]
+    graph = build({"q": [2, 3, 4, 4], "v": [2, 3, 4, 4]}, nodes, "y", {})
+    assert "attention" not in steps_of(graph, " ".join(item.outputs[0] for item in nodes))

@@ -11,6 +11,9 @@ from autofusion.ir import Node, Shape
 from autofusion.ops.operands import integer
 from autofusion.ops.table import Known
 
+MAX_DEPTH = 10
+"""How many nodes may stand between the first product and the softmax, more than the kernel has words for."""
+
 
 @dataclass(frozen=True)
 class Term:
@@ -128,31 +131,31 @@ def _read_guard(weights: Node, nodes: tuple[Node, ...], scope: Known) -> tuple[s
     return chosen.outputs[0], {"test": test, "guard": chosen}
 
 
-def _read_scores(value: str, made: Made, scope: Known) -> _Scores | Reason:
+def _read_scores(value: str, made: Made, scope: Known, depth: int = 0) -> _Scores | Reason:
     node, shape = made.get(value), scope.value(value).shape
-    if node is None or shape is None:
+    if node is None or shape is None or depth == MAX_DEPTH:
         return refuse("scores", value, "a product", f"{value!r} comes from no product of the match")
     match node.op:
         case "MatMul":
             return _Scores(node, shape)
         case "Mul" | "Div":
-            return _read_scale(node, made, scope)
+            return _read_scale(node, made, scope, depth)
         case "Add":
-            return _read_sum(node, made, scope)
+            return _read_sum(node, made, scope, depth)
         case "Where":
-            return _read_fill(node, made, scope)
+            return _read_fill(node, made, scope, depth)
         case "Reshape":
-            inner = _read_scores(node.input(0), made, scope)
+            inner = _read_scores(node.input(0), made, scope, depth + 1)
             return inner if isinstance(inner, Reason) else inner.with_part("shape", node)
         case _:
             return refuse("scores", node.op, "a product", f"{node.name} stands between the products", node)
 
 
-def _read_scale(node: Node, made: Made, scope: Known) -> _Scores | Reason:
+def _read_scale(node: Node, made: Made, scope: Known, depth: int) -> _Scores | Reason:
     factor, place = _find_factor(node, scope)
     if factor is None:
         return refuse("scale", node.op, "one number", f"{node.name} scales by more than one number", node)
-    inner = _read_scores(node.input(place), made, scope)
+    inner = _read_scores(node.input(place), made, scope, depth + 1)
     if isinstance(inner, Reason):
         return inner
     if inner.added or inner.fills:
@@ -168,11 +171,11 @@ def _find_factor(node: Node, scope: Known) -> tuple[float | None, int]:
     return (second, 0) if second is not None else (read_factor(node.input(0), scope), 1)
 
 
-def _read_sum(node: Node, made: Made, scope: Known) -> _Scores | Reason:
+def _read_sum(node: Node, made: Made, scope: Known, depth: int) -> _Scores | Reason:
     shape = scope.value(node.outputs[0]).shape or ()
     inner: _Scores | Reason = refuse("scores", node.op, "a product", f"{node.name} adds to no product", node)
     for place in (0, 1):
-        inner = _read_scores(node.input(place), made, scope)
+        inner = _read_scores(node.input(place), made, scope, depth + 1)
         if not isinstance(inner, Reason):
             fill = _read_made_mask(node.input(1 - place), made, scope, shape, len(inner.added))
             if fill is not None:
@@ -195,11 +198,11 @@ def _read_made_mask(value: str, made: Made, scope: Known, shape: Shape, place: i
     return _Fill(Term(node.input(0), shape), drops, first if drops else second, place, is_sum=True)
 
 
-def _read_fill(node: Node, made: Made, scope: Known) -> _Scores | Reason:
+def _read_fill(node: Node, made: Made, scope: Known, depth: int) -> _Scores | Reason:
     shape = scope.value(node.outputs[0]).shape or ()
     for scores, other in ((1, 2), (2, 1)):
         fill = read_factor(node.input(other), scope)
-        inner = _read_scores(node.input(scores), made, scope) if fill is not None else None
+        inner = _read_scores(node.input(scores), made, scope, depth + 1) if fill is not None else None
         if inner is not None and not isinstance(inner, Reason) and fill is not None:
             found = _Fill(Term(node.input(0), shape), scores == 2, fill, len(inner.added))
             return replace(inner, fills=(*inner.fills, found)).with_part("fill", node)
