@@ -98,6 +98,20 @@ def transformer_cases() -> dict[str, Case]:
     }
 
 
+def pointwise_case() -> Case:
+    """Every form of an instruction, on operands of several shapes and truth values."""
+    program = [
+        ["Add", 0, 1, -1, 0.0, 0.0],
+        ["Clip", 3, -1, -1, -0.5, 0.5],
+        ["Constant", -1, -1, -1, 0.25, 0.0],
+        ["Less", 4, 5, -1, 0.0, 0.0],
+        ["Select", 6, 4, 3, 0.0, 0.0],
+        ["Select", 2, 7, 0, 0.0, 0.0],
+    ]
+    operands = [draw(3, 40), draw(3, 1), np.arange(120).reshape(3, 40) % 3 == 0]
+    return Case("pointwise", operands, {"program": program, "reduce": "Sum"}, (3, 1))
+
+
 def make_cases() -> dict[str, Case]:
     """One step of every native kernel, with every operand that it may have."""
     x = draw(2, 5, 4, 3)
@@ -116,6 +130,7 @@ def make_cases() -> dict[str, Case]:
         "binary": Case("binary", [x, draw(4, 1)], {"op": "Add", **PLAIN_EPILOGUE}, x.shape),
         "relayout": Case("relayout", [x], {}, x.shape, (), {}, "nhwc", 8),
         "copy": Case("copy", [x], {}, x.shape),
+        "pointwise": pointwise_case(),
         **transformer_cases(),
         **data_cases(),
     }

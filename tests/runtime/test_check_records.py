@@ -64,7 +64,7 @@ def test_results_in_memory_that_is_only_read_are_refused(native: Native, name: s
     assert "only read" in refusal(native, bench.context())
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].kernel in ("conv", "matmul")])
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].kernel in ("conv", "matmul", "pointwise")])
 def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
     bench = Bench(CASES[name], threads=2)
     if name == "depthwise":
@@ -102,6 +102,8 @@ FIELDS = {
     "affine": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
     "unary": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
     "binary": {"extent": 7, "a_stride": 15, "b_stride": 23, "y_stride": 31, "operator": 32, "activation": 33},
+    "pointwise": {"rows": 2, "columns": 3, "y_stride": 6, "x_stride": 10, "truth_stride": 19, "operands": 48}
+    | {"truths": 49, "length": 50, "folding": 51, "add": 52, "constant": 53, "clip": 54, "less": 56},
     "relayout": {"images": 0, "channels": 1, "pixels": 2, "x_stride": 3, "y_stride": 6},
     "strided": {"extent": 7, "x_stride": 15, "y_stride": 23, "x_offset": 24, "y_offset": 25, "size": 26},
     "concat": {"rows": 0, "parts": 1, "y_pitch": 2, "width": 3, "pitch": 13, "size": 23},
@@ -152,6 +154,11 @@ WRONG = {
     "affine": "rows=25 columns=6 x_pitch=4 y_pitch=9 function=12",
     "unary": "rows=25 columns=8 y_pitch=8 function=21",
     "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
+    "pointwise": """
+        rows=4 columns=41 rows=-1 y_stride=0 y_stride=2 x_stride=41 truth_stride=2 operands=0 operands=2 operands=11
+        truths=0 truths=8 length=0 length=41 folding=5 folding=-1 add=131 add=21 add=63 add=66368 add=196672
+        add=50331776 constant=0 clip=197379 clip=771 less=460104
+    """,
     "relayout": "images=3 channels=9 pixels=13 x_stride=61 y_stride=0 y_stride=-1",
     "strided": """
         extent=4 x_stride=5 x_stride=-9 y_stride=0 y_stride=5 x_offset=1 x_offset=-1 y_offset=1 size=4 size=3

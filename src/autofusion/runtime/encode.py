@@ -16,6 +16,7 @@ from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.encode_data import MOVING
 from autofusion.runtime.encode_lines import LOOKING
+from autofusion.runtime.encode_pointwise import encode_pointwise, measure_pointwise
 from autofusion.runtime.encode_transformer import TRANSFORMING, TRANSFORMING_SCRATCH
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
@@ -131,6 +132,8 @@ def _refuse(step: Step, error: Exception) -> ArtifactError:
 def _encode_fields(bound: BoundStep) -> _Fields:
     kernel = record_kernel(bound.step)
     encoder = MOVING.get(kernel) or LOOKING.get(kernel) or TRANSFORMING.get(kernel)
+    if kernel == "pointwise":
+        return encode_pointwise(bound)
     if encoder is not None:
         return encoder(bound)
     _check_types(bound.step, bound.buffers)
@@ -358,5 +361,6 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
 _SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "conv": _measure_conv,
     "matmul": _measure_matmul,
+    "pointwise": measure_pointwise,
     **TRANSFORMING_SCRATCH,
 }

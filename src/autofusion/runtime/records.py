@@ -67,6 +67,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "rotary": 87,
     "embedding": 88,
     "product": 89,
+    "pointwise": 90,
     "strided": 64,
     "concat": 65,
     "select": 66,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,12 @@ COMPARISONS = {
     "GreaterOrEqual": np.greater_equal,
 }
 
-REDUCTIONS = {"Sum": np.sum, "Mean": np.mean, "Max": np.max, "Min": np.min}
+REDUCTIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "Sum": lambda rows: rows.sum(axis=-1, keepdims=True),
+    "Mean": lambda rows: rows.sum(axis=-1, keepdims=True) / np.asarray(rows.shape[-1], rows.dtype),
+    "Max": lambda rows: rows.max(axis=-1, keepdims=True, initial=-np.inf),
+    "Min": lambda rows: rows.min(axis=-1, keepdims=True, initial=np.inf),
+}
 
 
 def pointwise(
@@ -31,10 +36,14 @@ def pointwise(
     Registers are the operands, then one for each instruction `[op, a, b, c, alpha, beta]`; a, b and c are registers,
     -1 where there is none.  `op` is an activation with alpha and beta, a function of kernel `unary`, an operator of
     kernel `binary`, a comparison (1 for true, 0 for false), "Select" (b where a is not 0, else c) or "Constant"
-    (alpha).  Operands broadcast to one another.  Raises KeyError for another op.
+    (alpha).  Operands broadcast to one another and have one floating type, which is the result's; those of truth
+    values count as 1 and 0.  Raises KeyError for another op, ValueError where no operand is floating.
     """
-    first = required(inputs, 0)
-    registers = [widen(required(inputs, place)) for place in range(len(inputs))]
+    given = [required(inputs, place) for place in range(len(inputs))]
+    dtype = next((array.dtype for array in given if array.dtype.kind != "b"), None)
+    if dtype is None:
+        raise ValueError("no operand is of a floating type")
+    registers = [widen(array.astype(dtype, copy=False)) for array in given]
     with np.errstate(all="ignore"):
         for op, *places, alpha, beta in attributes["program"]:
             operands = [registers[int(place)] for place in places if int(place) >= 0]
@@ -42,8 +51,8 @@ def pointwise(
         result = registers[-1]
         if attributes["reduce"]:
             rows = np.broadcast_shapes(*(register.shape for register in registers))
-            result = REDUCTIONS[attributes["reduce"]](np.broadcast_to(result, rows), axis=-1, keepdims=True)
-    return np.broadcast_to(result, out_shape).astype(first.dtype)
+            result = REDUCTIONS[attributes["reduce"]](np.broadcast_to(result, rows))
+    return np.broadcast_to(result, out_shape).astype(dtype)
 
 
 def _compute(op: str, operands: Sequence[np.ndarray], alpha: float, beta: float, dtype: np.dtype[Any]) -> np.ndarray:

@@ -1,7 +1,7 @@
 /* Steps that work element by element: affine, unary, binary, copy. */
 #include "activation.h"
 #include "call.h"
-#include "power.h"
+#include "combine.h"
 #include "vector.h"
 
 /* Elements of a row that are worked on before the next operation passes over them. */
@@ -45,60 +45,23 @@ void af_run_affine(const af_call *call, int64_t part, int64_t parts) {
     }
 }
 
-/* A run of elements of a binary step; steps are 0 or 1 for a and b in the vector loop. */
+/* A run of elements of a binary step, each operand's by a step of its own. */
 typedef struct run {
     const float *a, *b;
     float *y;
     int64_t count, a_step, b_step, y_step;
 } run;
 
-typedef vf combination(vf a, vf b);
-
-AF_INLINE vf add(vf a, vf b) { return a + b; }
-AF_INLINE vf subtract(vf a, vf b) { return a - b; }
-AF_INLINE vf multiply(vf a, vf b) { return a * b; }
-AF_INLINE vf divide(vf a, vf b) { return a / b; }
-
-AF_INLINE vf take(const float *from, int64_t step, int64_t at, int64_t count) {
-    if (step == 0) return splat(*from);
-    return count < AF_WIDTH ? load_some(from + at, count) : load(from + at);
-}
-
-AF_INLINE void combine(combination *apply, const run *r) {
-    int64_t i = 0;
-    for (; i + AF_WIDTH <= r->count; i += AF_WIDTH)
-        store(r->y + i, apply(take(r->a, r->a_step, i, AF_WIDTH), take(r->b, r->b_step, i, AF_WIDTH)));
-    int64_t rest = r->count - i;
-    if (rest > 0) store_some(r->y + i, apply(take(r->a, r->a_step, i, rest), take(r->b, r->b_step, i, rest)), rest);
-}
-
-static void raise_to_power(const run *r) {
-    for (int64_t i = 0; i < r->count; i++) r->y[i] = power(r->a[i * r->a_step], r->b[i * r->b_step]);
-}
-
-static void combine_run(int64_t operator, const run *r) {
-    switch (operator) {
-    case AF_ADD: combine(add, r); break;
-    case AF_SUB: combine(subtract, r); break;
-    case AF_MUL: combine(multiply, r); break;
-    case AF_DIV: combine(divide, r); break;
-    case AF_POW: raise_to_power(r); break;
-    case AF_MAX: combine(maximum, r); break;
-    case AF_MIN: combine(minimum, r); break;
-    default: break;
-    }
-}
-
 /* Elements that are not side by side pass through buffers that are. */
 static void combine_strided(int64_t operator, const run *r) {
     float a[AF_PANEL], b[AF_PANEL], y[AF_PANEL];
     for (int64_t first = 0; first < r->count; first += AF_PANEL) {
-        run piece = {a, b, y, smaller(r->count - first, AF_PANEL), 1, 1, 1};
+        af_pair_row piece = {a, b, y, smaller(r->count - first, AF_PANEL), 1, 1};
         for (int64_t i = 0; i < piece.count; i++) {
             a[i] = r->a[(first + i) * r->a_step];
             b[i] = r->b[(first + i) * r->b_step];
         }
-        combine_run(operator, &piece);
+        af_combine(operator, &piece);
         for (int64_t i = 0; i < piece.count; i++) r->y[(first + i) * r->y_step] = y[i];
     }
 }
@@ -106,8 +69,9 @@ static void combine_strided(int64_t operator, const run *r) {
 static void run_chunk(const af_call *call, const run *r) {
     const af_binary *binary = &call->step->binary;
     af_activation activation = {binary->activation, (float)call->step->alpha, (float)call->step->beta};
+    const af_pair_row row = {r->a, r->b, r->y, r->count, r->a_step, r->b_step};
     if (r->y_step == 1 && (r->a_step | r->b_step | 1) == 1)
-        combine_run(binary->operator, r);
+        af_combine(binary->operator, &row);
     else
         combine_strided(binary->operator, r);
     if (r->y_step == 1)

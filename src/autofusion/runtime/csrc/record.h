@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "record_data.h"
+#include "record_program.h"
 #include "record_transformer.h"
 
 #define AF_ABI_VERSION 2
@@ -61,6 +62,7 @@ enum af_kernel {
     AF_ROTARY,
     AF_EMBEDDING,
     AF_PRODUCT,
+    AF_PROGRAM, /* of record_program.h */
     AF_KERNEL_COUNT
 };
 
@@ -99,6 +101,16 @@ enum af_function {
 };
 
 enum af_operator { AF_ADD, AF_SUB, AF_MUL, AF_DIV, AF_POW, AF_MAX, AF_MIN, AF_OPERATOR_COUNT };
+
+/* Comparisons of floats that give 1 or 0; in programs alone. */
+enum af_truth {
+    AF_IS_EQUAL = AF_OPERATOR_COUNT,
+    AF_IS_LESS,
+    AF_IS_AT_MOST,
+    AF_IS_GREATER,
+    AF_IS_AT_LEAST,
+    AF_COMBINATION_COUNT
+};
 
 enum af_pool_kind { AF_POOL_MAX, AF_POOL_AVERAGE, AF_POOL_KIND_COUNT };
 
@@ -181,6 +193,7 @@ typedef struct af_step {
         af_rotary rotary;
         af_embedding embedding;
         af_product product;
+        af_program program;
     };
     double scale, alpha, beta, further;
 } af_step;

@@ -11,6 +11,13 @@ static double multiply_all(const int64_t *extents, int count) {
     return product;
 }
 
+/* Results of empty rows are work as well. */
+static double estimate_program(const af_program *program) {
+    double rows = multiply_all(program->extents, AF_PROGRAM_AXES - 1);
+    double columns = (double)program->extents[AF_PROGRAM_AXES - 1] + (program->folding != AF_FOLD_NONE);
+    return rows * columns * (double)program->length / 2;
+}
+
 /* Roughly how many vector operations a step takes; 0 where its result has no elements. */
 static double estimate_work(const af_step *step) {
     const af_conv *conv = &step->conv;
@@ -31,6 +38,7 @@ static double estimate_work(const af_step *step) {
     case AF_BINARY: return multiply_all(step->binary.extents, AF_AXES);
     case AF_RELAYOUT: return multiply_all(step->ints, 3);
     case AF_COPY: return (double)step->operands[AF_RESULT].bytes / 16;
+    case AF_PROGRAM: return estimate_program(&step->program);
     default: {
         const af_data_kernel *data = af_find_data_kernel(step->kernel);
         return data ? (double)step->operands[AF_RESULT].bytes / 16 * data->work : 0;
