@@ -10,6 +10,7 @@ from autofusion.lowering.decode import decode_node
 from autofusion.lowering.layout import assign_layouts
 from autofusion.lowering.packed import pack_weights
 from autofusion.lowering.records import Backend, Lowered
+from autofusion.lowering.reshaped import reshape_results
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.workspace import Workspace
 
@@ -27,7 +28,7 @@ def lower(graph: Graph, *, backend: Backend, exact: bool = False) -> Lowered:
     _check_inputs(graph, workspace.scope)
     for node in graph.topological():
         decode_node(node, workspace)
-    draft = workspace.finish()
+    draft = reshape_results(workspace.finish())
     if backend == "native":
         draft = pack_weights(assign_layouts(draft), exact=exact)
     return assemble(draft, (node.name for node in graph.topological()))
