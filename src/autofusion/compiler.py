@@ -54,10 +54,11 @@ class FusedModel:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model: its fused graph, its plan and weights, and what was done to it."""
+    """A compiled model: its fused graph, how that came about, its plan and weights, and the report on all of it."""
 
     model: Model
     graph: Graph
+    result: FusionResult
     lowered: Lowered
     report: FusionReport
     options: CompileOptions
@@ -76,7 +77,7 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
         dump("plan", render_plan(lowered.plan))
 
     report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered)
-    return Compilation(fused.model, fused.graph, lowered, report, options)
+    return Compilation(fused.model, fused.graph, fused.result, lowered, report, options)
 
 
 def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> FusedModel:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from autofusion.artifact import join_weights
 from autofusion.compiler import compile_model, fuse_model
+from autofusion.fusion import Controls, FusionResult
+from autofusion.ir import Graph
 from autofusion.options import CompileOptions
 from autofusion.plan import Plan
 from autofusion.report.verification import Comparison, NodeComparison
@@ -53,6 +56,7 @@ class Examiner:
         self._seeds = seeds
         self._dims = dims
         self._threads = threads
+        self._options = options
         self._expectations: dict[int, Expectation] = {}
 
     @property
@@ -60,38 +64,51 @@ class Examiner:
         """True where rounding alone was seen to move outputs far."""
         return any(expectation.amplifies for expectation in self._expectations.values())
 
-    def examine(self, plan: Plan, weights: np.ndarray, options: CompileOptions, *, nodes: bool = True) -> Examined:
-        """The verdict on a plan that `options` gave, and with `nodes` on every rewrite by itself.
+    def examine(
+        self, plan: Plan, weights: np.ndarray, options: CompileOptions, graph: Graph, result: FusionResult
+    ) -> Examined:
+        """The verdict on a plan and on every rewrite by itself.
 
-        Raises ModelError AF602 where nothing can be told.
+        `graph` is the fused one that the plan was made of, `result` says how `options` led to it.  Raises ModelError
+        AF602 where nothing can be told.
         """
         session = open_session(plan, weights, threads=self._threads)
         outputs = tuple(row for seed in self._seeds for row in self._compare_outputs(session, seed))
-        return Examined(outputs, tuple(self._compare_nodes(session, options)) if nodes else ())
+        return Examined(outputs, tuple(self._compare_nodes(session, options, graph, result)))
 
     def is_right(self, options: CompileOptions, seed: int | None = None) -> bool:
         """True where what `options` make of the model lies within its limits.
 
         With `seed` outputs for its inputs alone are judged.  Raises what compiling raises.
         """
-        lowered = compile_model(self.model, options).lowered
-        weights = join_weights(lowered.plan.tensors, lowered.weights)
+        made = compile_model(self.model, options)
+        plan = made.lowered.plan
+        weights = join_weights(plan.tensors, made.lowered.weights)
         if seed is None:
-            return self.examine(lowered.plan, weights, options).ok
-        session = open_session(lowered.plan, weights, threads=self._threads)
+            return self.examine(plan, weights, options, made.graph, made.result).ok
+        session = open_session(plan, weights, threads=self._threads)
         return all(row.ok for row in self._compare_outputs(session, seed))
 
     def _compare_outputs(self, session: Session, seed: int) -> list[Comparison]:
         expectation = self._expect(session, seed)
         return expectation.compare(session.run(expectation.feeds))
 
-    def _compare_nodes(self, session: Session, options: CompileOptions) -> Iterator[NodeComparison]:
+    def _compare_nodes(
+        self, session: Session, options: CompileOptions, graph: Graph, result: FusionResult
+    ) -> Iterator[NodeComparison]:
         expectation = self._expect(session, self._seeds[0])
         feeds, case = expectation.feeds, expectation.case
-        fused = fuse_model(self.model, options)
-        yield from compare_spellings(self.model, options, fused, feeds, case)
-        spellings = frozenset(step.pattern for step in fused.result.normalized)
-        yield from compare_fused_nodes(fused.graph, {**session.trace(feeds), **feeds}, case, spellings)
+        if result.normalized:
+            last = max(step.number for step in result.normalized)
+            spelled = fuse_model(self.model, replace(options, controls=replace(options.controls, stop_after=last)))
+            yield from compare_spellings(spelled, self._unfused, feeds, case)
+        spellings = frozenset(step.pattern for step in result.normalized)
+        yield from compare_fused_nodes(graph, {**session.trace(feeds), **feeds}, case, spellings)
+
+    @cached_property
+    def _unfused(self) -> Graph:
+        """The model after the passes, before any rewrite."""
+        return fuse_model(self.model, replace(self._options, controls=Controls(auto_fusion=False))).graph
 
     def _expect(self, session: Session, seed: int) -> Expectation:
         if seed not in self._expectations:

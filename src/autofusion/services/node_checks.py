@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
-from autofusion.compiler import FusedModel, fuse_model
-from autofusion.fusion import Controls
+from autofusion.compiler import FusedModel
 from autofusion.ir import Graph, Node
 from autofusion.ops import evaluate, widen_array
 from autofusion.ops.casting import cast
-from autofusion.options import CompileOptions
 from autofusion.report.verification import Comparison, NodeComparison
 from autofusion.services.comparison import Case, compare_tensor
 from autofusion.services.evaluate import evaluate_graph
@@ -53,19 +49,14 @@ def _compare_results(node: Node, body: Graph, known: Mapping[str, np.ndarray], c
 
 
 def compare_spellings(
-    model: Path, options: CompileOptions, fused: FusedModel, feeds: Mapping[str, np.ndarray], case: Case
+    spelled: FusedModel, unfused: Graph, feeds: Mapping[str, np.ndarray], case: Case
 ) -> Iterator[NodeComparison]:
     """Every normal form that is an operator of ONNX, and so keeps no body: on values of the unfused model, in float64.
 
-    What the operator gives is compared with what the nodes give that it took the place of.  `fused` is the model
-    as `options` fuse it.  Normal forms in nested graphs, and those of which an operand is a value that the unfused
-    model does not have, are left out.
+    What the operator gives is compared with what the nodes give that it took the place of.  `spelled` has its
+    normal forms and no fusion yet, `unfused` is the same model without them.  Normal forms in nested graphs, and
+    those of which an operand is a value that the unfused model does not have, are left out.
     """
-    if not fused.result.normalized:
-        return
-    last = max(step.number for step in fused.result.normalized)
-    spelled = fuse_model(model, replace(options, controls=replace(options.controls, stop_after=last)))
-    unfused = fuse_model(model, replace(options, controls=Controls(auto_fusion=False))).graph
     graph = spelled.graph
     made = {step.node: step for step in spelled.result.normalized if not step.graph and step.node in graph}
     nodes = [node for node in map(graph.node, made) if node.body is None and _is_known(node, graph, unfused)]

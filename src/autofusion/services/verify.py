@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-import numpy as np
-
 from autofusion.artifact import join_weights, read_artifact
-from autofusion.compiler import Compilation
+from autofusion.compiler import Compilation, fuse_model
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError, UsageError
 from autofusion.options import CompileOptions
-from autofusion.plan import Plan
 from autofusion.report.verification import VerifyReport
 from autofusion.services.bisect import Finding, find_culprit
-from autofusion.services.examine import Examiner
+from autofusion.services.examine import Examined, Examiner
 
 SEEDS = (0, 1, 2)
 """The seeds of generated inputs where none are chosen."""
@@ -49,7 +46,9 @@ def verify_artifact(
     examiner = Examiner(model, options, seeds=seeds, dims=dims, threads=threads)
     if examiner.reference.digest != opened.manifest.source_sha256:
         raise _other_model(model, artifact)
-    return _verify(examiner, opened.plan, opened.weights, options, bisect=bisect)
+    fused = fuse_model(model, options)
+    examined = examiner.examine(opened.plan, opened.weights, options, fused.graph, fused.result)
+    return _conclude(examiner, options, opened.plan.backend, examined, bisect=bisect)
 
 
 def verify_compilation(
@@ -63,20 +62,20 @@ def verify_compilation(
 ) -> VerifyReport:
     """Verify what was compiled from the file `model` and not yet written, as `verify_artifact` does."""
     examiner = Examiner(model, compilation.options, seeds=seeds, dims=dims, threads=threads)
-    plan = compilation.lowered.plan
+    options, plan = compilation.options, compilation.lowered.plan
     weights = join_weights(plan.tensors, compilation.lowered.weights)
-    return _verify(examiner, plan, weights, compilation.options, bisect=bisect)
+    examined = examiner.examine(plan, weights, options, compilation.graph, compilation.result)
+    return _conclude(examiner, options, plan.backend, examined, bisect=bisect)
 
 
-def _verify(
-    examiner: Examiner, plan: Plan, weights: np.ndarray, options: CompileOptions, *, bisect: bool
+def _conclude(
+    examiner: Examiner, options: CompileOptions, backend: str, examined: Examined, *, bisect: bool
 ) -> VerifyReport:
-    examined = examiner.examine(plan, weights, options)
     finding = find_culprit(examiner, options, examined) if bisect and not examined.ok else Finding(None)
     notes = (AMPLIFIES if examiner.amplifies else "", finding.note)
     return VerifyReport(
         examiner.reference.oracle.name,
-        plan.backend,
+        backend,
         examined.outputs,
         examined.nodes,
         finding.culprit,
