@@ -7,7 +7,7 @@ import pytest
 
 from autofusion.ir import Node
 from autofusion.lowering import lower
-from lowering.graphs import build, kernels_of, make_feeds, node, randoms, run_graph, run_plan
+from lowering.graphs import build, kernels_of, node, randoms, run_graph, run_plan
 
 W = {"w": randoms(1, 6, 6, 1, 1)}
 CONV = node("Conv", "x w", "a", kernel_shape=(1, 1))

@@ -209,6 +209,10 @@ FORMULAS: dict[str, Callable[[float, float, float], float]] = {
     "Floor": lambda x, a, b: math.floor(x),
     "Ceil": lambda x, a, b: math.ceil(x),
     "Erf": lambda x, a, b: math.erf(x),
+    "Sin": lambda x, a, b: math.sin(x),
+    "Cos": lambda x, a, b: math.cos(x),
+    "Round": lambda x, a, b: round(x),
+    "Sign": lambda x, a, b: (x > 0) - (x < 0),
 }
 
 

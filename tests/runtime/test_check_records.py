@@ -152,7 +152,7 @@ WRONG = {
     "rotary": "heads=3 size=9 width=3 width=10 interleaved=2 x_offset=1 y_batch=0 sin_stride=2",
     "embedding": "extent=7 columns=6 kind=3 count=10 id_size=2 id_size=0 id_stride=2 step=2",
     "affine": "rows=25 columns=6 x_pitch=4 y_pitch=9 function=12",
-    "unary": "rows=25 columns=8 y_pitch=8 function=21",
+    "unary": "rows=25 columns=8 y_pitch=8 function=25",
     "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
     "pointwise": """
         rows=4 columns=41 rows=-1 y_stride=0 y_stride=2 x_stride=41 truth_stride=2 operands=0 operands=2 operands=11

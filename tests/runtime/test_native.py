@@ -77,7 +77,7 @@ def test_other_steps_are_passed_over(native: Native) -> None:
         ("conv", {"group": 1 << 70}, "too large"),
         ("pool", {"kind": "lp"}, "kind is 'lp', which no native kernel knows"),
         ("matmul", {"trans_b": True}, "do not fit"),
-        ("unary", {"op": "Sin"}, "op is 'Sin', which no native kernel knows"),
+        ("unary", {"op": "Tan"}, "op is 'Tan', which no native kernel knows"),
         ("binary", {"op": None}, "op is None, which no native kernel knows"),
     ],
 )

@@ -18,7 +18,10 @@ BINARY_OPERATORS = {"Add": "Add", "Sum": "Add", "Sub": "Sub", "Mul": "Mul", "Div
     name: name for name in ("Pow", "Max", "Min")
 }
 
-FUNCTIONS = ("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf")
+FUNCTIONS = (
+    *("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf"),
+    *("Sin", "Cos", "Round", "Sign"),
+)
 
 
 def open_activation(node: Node, workspace: Workspace) -> list[Call] | str:

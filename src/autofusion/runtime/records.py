@@ -100,7 +100,11 @@ def record_kernel(step: Step) -> str:
     return "product" if step.kernel == "matmul" and step.attributes.get("packed") else step.kernel
 
 
-UNARY_OPERATORS = (*ACTIVATIONS, "Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf")
+UNARY_OPERATORS = (
+    *ACTIVATIONS,
+    *("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf"),
+    *("Sin", "Cos", "Round", "Sign"),
+)
 BINARY_OPERATORS = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min")
 
 ELEMENT_TYPES = (

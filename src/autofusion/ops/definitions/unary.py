@@ -21,6 +21,10 @@ FUNCTIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "Floor": np.floor,
     "Ceil": np.ceil,
     "Erf": erf,
+    "Sin": np.sin,
+    "Cos": np.cos,
+    "Round": np.rint,
+    "Sign": np.sign,
 }
 
 

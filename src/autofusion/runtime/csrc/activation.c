@@ -1,5 +1,7 @@
 #include "activation.h"
 
+#include <math.h>
+
 #include "vmath.h"
 
 typedef vf function(vf x, vf alpha, vf beta);
@@ -52,6 +54,26 @@ AF_INLINE vf ceiling(vf x, UNUSED vf alpha, UNUSED vf beta) { return round_up(x)
 
 AF_INLINE vf error_function(vf x, UNUSED vf alpha, UNUSED vf beta) { return verf(x); }
 
+AF_INLINE vf sine(vf x, UNUSED vf alpha, UNUSED vf beta) {
+    for (int lane = 0; lane < AF_WIDTH; lane++) x[lane] = sinf(x[lane]);
+    return x;
+}
+
+AF_INLINE vf cosine(vf x, UNUSED vf alpha, UNUSED vf beta) {
+    for (int lane = 0; lane < AF_WIDTH; lane++) x[lane] = cosf(x[lane]);
+    return x;
+}
+
+/* The nearest whole number, the even one of two: numbers above 2^23 have no fraction, and the sum has none either. */
+AF_INLINE vf round_to_even(vf x, UNUSED vf alpha, UNUSED vf beta) {
+    vf large = with_sign(splat(8388608.0f), x);
+    return pick(absolute(x) < 8388608.0f, with_sign(x + large - large, x), x);
+}
+
+AF_INLINE vf sign_of(vf x, UNUSED vf alpha, UNUSED vf beta) {
+    return pick(x > 0.0f, splat(1), pick(x < 0.0f, splat(-1), pick(x == 0.0f, splat(0), x)));
+}
+
 typedef struct span {
     const float *x;
     float *y;
@@ -98,6 +120,10 @@ static void apply_function(int64_t function, const span *s) {
     case AF_FLOOR: each(floor_of, s); break;
     case AF_CEIL: each(ceiling, s); break;
     case AF_ERF: each(error_function, s); break;
+    case AF_SIN: each(sine, s); break;
+    case AF_COS: each(cosine, s); break;
+    case AF_ROUND: each(round_to_even, s); break;
+    case AF_SIGN: each(sign_of, s); break;
     default: break;
     }
 }

@@ -97,6 +97,10 @@ enum af_function {
     AF_FLOOR,
     AF_CEIL,
     AF_ERF,
+    AF_SIN,
+    AF_COS,
+    AF_ROUND,
+    AF_SIGN,
     AF_FUNCTION_COUNT
 };
 
