@@ -92,6 +92,7 @@ SIZES = {
     "a past longer than a block": (1, 2, 1, 20, 13, 16, 24, 600),
     "windows": (16, 3, 3, 49, 49, 32, 32),
     "no keys": (1, 1, 1, 13, 0, 4, 4),
+    "no samples": (0, 2, 2, 3, 4, 4, 4),
 }
 
 
@@ -125,6 +126,12 @@ def test_added_terms(native: Native, name: str) -> None:
     mask = heads.draw(heads.batch // 2 or 1, 1, heads.queries, heads.seen)
     mask[heads.draws.random(mask.shape) < 0.3] = -np.inf
     heads.operands[4] = mask
+    heads.check(native)
+
+
+def test_terms_of_no_samples(native: Native) -> None:
+    heads = Heads(*SIZES["no samples"])
+    heads.operands[4] = heads.draw(0, 1, 1, heads.seen)
     heads.check(native)
 
 

@@ -182,6 +182,8 @@ def _encode_term(bound: BoundStep, name: str, scores: Shape) -> list[int]:
     if len(shape) > 4:
         raise ValueError(f"a term of its scores has shape {list(shape)}")
     period, *rest = (1,) * (4 - len(shape)) + shape
+    # Of no samples none is read, whatever comes after them.
+    period = period or int(not scores[0])
     if period < 1 or scores[0] % period:
         raise ValueError(f"a term of its scores has {period} samples for {scores[0]}")
     strides = broadcast_strides((period, *rest), row_major_strides((period, *rest), 1), (period, *scores[1:]))
