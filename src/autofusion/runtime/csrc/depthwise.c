@@ -59,6 +59,12 @@ AF_INLINE void put_pixels(const line *l, int64_t column, const int columns, int6
         const float *residual = l->residual + column * residual_pitch + channel;
         UNROLL for (int i = 0; i < columns; i++) sums[i] += take(residual + i * residual_pitch, count);
     }
+    if (epilogue->late.function != AF_IDENTITY) {
+        float copy[CHUNK * AF_WIDTH];
+        UNROLL for (int i = 0; i < columns; i++) store(copy + i * AF_WIDTH, sums[i]);
+        af_apply(&epilogue->late, copy, AF_WIDTH, y, pitch, columns, count);
+        return;
+    }
     UNROLL for (int i = 0; i < columns; i++) put(y + i * pitch, at_most(at_least(sums[i], low), high), count);
 }
 
@@ -178,7 +184,5 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
             .reaches = {clip_window(w, 0, plane, 0, w->x[0]), clip_window(w, 1, row, 0, w->x[1])},
         };
         run_line(&l);
-        if (epilogue.late.function != AF_IDENTITY)
-            af_apply(&epilogue.late, l.y, conv->y_pitch, l.y, conv->y_pitch, w->y[2], conv->channels);
     }
 }

@@ -35,41 +35,46 @@ AF_INLINE float *find_sums(const af_tile *tile, int row, int v) {
     return tile->sums + (v / PANEL_VECTORS * AF_ROW_BLOCK + row) * AF_PANEL + v % PANEL_VECTORS * AF_WIDTH;
 }
 
-AF_INLINE void finish_whole(const af_tile *tile, const int rows, const int vectors, vf sums[][MAX_VECTORS]) {
+/* Columns of vector `v` that the tile has: all lanes, unless the tile is `partial`. */
+AF_INLINE int64_t count_lanes(const af_tile *tile, int v, const int partial) {
+    int64_t left = tile->columns - v * AF_WIDTH;
+    return !partial || left > AF_WIDTH ? AF_WIDTH : left < 0 ? 0 : left;
+}
+
+AF_INLINE vf take(const float *from, int64_t count, const int partial) {
+    return partial ? load_some(from, count) : load(from);
+}
+
+/* Scale, bias, residual and clamp in registers, then y.  Any other activation goes through a copy: y's rows may lie a
+   multiple of 4 KiB apart, which is slow to read back. */
+AF_INLINE void finish_tile(const af_tile *tile, const int rows, const int vectors, const int partial,
+                           vf sums[][MAX_VECTORS]) {
     const af_epilogue *epilogue = tile->epilogue;
     vf scale = splat(epilogue->scale), low = splat(epilogue->low), high = splat(epilogue->high);
+    float copy[AF_TILE_ROWS * AF_TILE_PANELS * AF_PANEL];
     EACH_VECTOR {
-        vf bias = load(tile->bias + v * AF_WIDTH);
+        vf bias = take(tile->bias + v * AF_WIDTH, count_lanes(tile, v, partial), partial);
         EACH_ROW sums[row][v] = sums[row][v] * scale + bias;
     }
     if (tile->residual) {
-        EACH_ROW EACH_VECTOR sums[row][v] += load(tile->residual + row * epilogue->residual_pitch + v * AF_WIDTH);
+        EACH_ROW EACH_VECTOR {
+            const float *residual = tile->residual + row * epilogue->residual_pitch + v * AF_WIDTH;
+            sums[row][v] += take(residual, count_lanes(tile, v, partial), partial);
+        }
+    }
+    if (epilogue->late.function != AF_IDENTITY) {
+        const int pitch = vectors * AF_WIDTH;
+        EACH_ROW EACH_VECTOR store(copy + row * pitch + v * AF_WIDTH, sums[row][v]);
+        af_apply(&epilogue->late, copy, pitch, tile->y, tile->y_pitch, rows, tile->columns);
+        return;
     }
     EACH_ROW EACH_VECTOR {
         vf y = at_most(at_least(sums[row][v], low), high);
-        store(tile->y + row * tile->y_pitch + v * AF_WIDTH, y);
-    }
-}
-
-/* The same in memory, for tiles with fewer columns than their panels and for activations that are more than a clamp.
-   They are applied before y is touched: its rows may lie a multiple of 4 KiB apart, which is slow to read back. */
-static void finish_in_memory(const af_tile *tile, int rows, float *sums, int64_t pitch) {
-    const af_epilogue *epilogue = tile->epilogue;
-    for (int row = 0; row < rows; row++) {
-        for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
-            int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
-            vf residual = {0}, bias = load_some(tile->bias + column, count);
-            if (tile->residual) residual = load_some(tile->residual + row * epilogue->residual_pitch + column, count);
-            float *at = sums + row * pitch + column;
-            store(at, finish(epilogue, load(at), bias, residual));
-        }
-    }
-    af_apply(&epilogue->late, sums, pitch, sums, pitch, rows, pitch);
-    for (int row = 0; row < rows; row++) {
-        for (int64_t column = 0; column < tile->columns; column += AF_WIDTH) {
-            int64_t count = tile->columns - column < AF_WIDTH ? tile->columns - column : AF_WIDTH;
-            store_some(tile->y + row * tile->y_pitch + column, load(sums + row * pitch + column), count);
-        }
+        float *to = tile->y + row * tile->y_pitch + v * AF_WIDTH;
+        if (partial)
+            store_some(to, y, count_lanes(tile, v, partial));
+        else
+            store(to, y);
     }
 }
 
@@ -90,12 +95,10 @@ AF_INLINE void run(const af_tile *tile, const int rows, const int panels) {
     if (!tile->first) EACH_ROW EACH_VECTOR sums[row][v] += load(find_sums(tile, row, v));
     if (!tile->last) {
         EACH_ROW EACH_VECTOR store(find_sums(tile, row, v), sums[row][v]);
-    } else if (tile->columns == panels * AF_PANEL && tile->epilogue->late.function == AF_IDENTITY) {
-        finish_whole(tile, rows, vectors, sums);
+    } else if (tile->columns == panels * AF_PANEL) {
+        finish_tile(tile, rows, vectors, 0, sums);
     } else {
-        float copy[AF_TILE_ROWS * AF_TILE_PANELS * AF_PANEL];
-        EACH_ROW EACH_VECTOR store(copy + row * panels * AF_PANEL + v * AF_WIDTH, sums[row][v]);
-        finish_in_memory(tile, rows, copy, panels * AF_PANEL);
+        finish_tile(tile, rows, vectors, 1, sums);
     }
 }
 

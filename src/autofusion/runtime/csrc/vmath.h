@@ -14,7 +14,20 @@ AF_INLINE vf with_sign(vf x, vf y) { return (vf)(((vi)x & 0x7fffffff) | ((vi)y &
 /* 2^n for n in -126..127. */
 AF_INLINE vf power_of_two(vi n) { return (vf)((n + 127) << 23); }
 
-/* exp(x) = 2^n * exp(r), |r| <= ln(2) / 2.  The scale is applied in two steps so that results go under gradually. */
+/* x * 2^n for n between -151 and 129, given as a whole number of both types.
+   Without an instruction the scale is applied in two steps so that results go under gradually. */
+AF_INLINE vf scale_by_power(vf x, vf whole, vi n) {
+#if AF_WIDTH == 16
+    (void)n;
+    return (vf)_mm512_scalef_ps((__m512)x, (__m512)whole);
+#else
+    (void)whole;
+    vi half = n >> 1;
+    return x * power_of_two(half) * power_of_two(n - half);
+#endif
+}
+
+/* exp(x) = 2^n * exp(r), |r| <= ln(2) / 2. */
 AF_INLINE vf vexp(vf x) {
     const vf magic = splat(12582912.0f);
     vf bounded = at_most(at_least(x, splat(-104.0f)), splat(89.0f));
@@ -29,8 +42,7 @@ AF_INLINE vf vexp(vf x) {
     p = p * r + 4.999999208e-01f;
     p = p * r + 1.000000036f;
     p = p * r + 1.0f;
-    vi half = n >> 1;
-    return p * power_of_two(half) * power_of_two(n - half);
+    return scale_by_power(p, whole, n);
 }
 
 /* exp(x) - 1: the Taylor series where exp would cancel. */
@@ -100,7 +112,7 @@ AF_INLINE vf vtanh(vf x) {
 }
 
 AF_INLINE vf vsigmoid(vf x) {
-    vf small = vexp(-absolute(x));
+    vf small = vexp((vf)((vi)x | (int32_t)0x80000000));
     return pick(x < 0.0f, small, splat(1.0f)) / (small + 1.0f);
 }
 
