@@ -73,7 +73,7 @@ def test_a_scaled_table_is_another_sum() -> None:
     rows(net, "places", "j")
     net.op("Add", "scaled places_rows", "y")
     graph = net.output("y")
-    assert displays(run(graph)) == []
+    assert "Embedding" not in displays(run(graph))
 
 
 def changed(case: str) -> Graph:

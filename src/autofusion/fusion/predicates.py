@@ -189,6 +189,6 @@ CHECKS: Mapping[str, Check] = {
     **FOLD_CHECKS,
     **NORM_CHECKS,
     **HEAD_CHECKS,
-    **PRODUCT_CHECKS,
     **ATTENTION_CHECKS,
+    **PRODUCT_CHECKS,
 }

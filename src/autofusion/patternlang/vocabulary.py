@@ -119,6 +119,11 @@ PREDICATES: Mapping[str, PredicateRule] = {
     "splits_evenly": PredicateRule(("statement",), False, "the Split gives two equal halves of the last axis"),
     "adds_last_axis": PredicateRule(("statement",), True, "each view puts one axis of extent 1 behind the last"),
     "pairs_up": PredicateRule(("any", "any"), False, "the first value is the second with its last axis read as pairs"),
+    "repeats_heads": PredicateRule(
+        ("any", "any", "any"),
+        False,
+        "the first value is the third, [batch, heads, rows, width], with every head repeated, by way of the second",
+    ),
     "takes_last_axis": PredicateRule(("statement",), False, "the operator runs along the last axis of its operand"),
     "attends": PredicateRule(
         ("statement", "statement"),
@@ -132,11 +137,6 @@ PREDICATES: Mapping[str, PredicateRule] = {
     ),
     "is_one_attention": PredicateRule(
         ("statement",), False, "the nodes of the match are one call of the attention kernel"
-    ),
-    "repeats_heads": PredicateRule(
-        ("any", "any", "any"),
-        False,
-        "the first value is the third, [batch, heads, rows, width], with every head repeated, by way of the second",
     ),
     "fits_block": PredicateRule(
         ("statement",),
