@@ -1,0 +1,143 @@
+"""The steps of an artifact one by one: time, arithmetic, and the share of the processor's peak that it reaches.
+
+usage: python -m benchmarks.layers ARTIFACT.om FEEDS.npz [--threads 1] [--rounds 20]
+
+Each step runs after the one before it, so that it finds the caches as in a run of the model; the least time counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from autofusion.artifact import read_artifact
+from autofusion.artifact.weights import allocate_aligned
+from autofusion.plan import Step
+from autofusion.runtime.binding import Binding, bind
+from autofusion.runtime.build import find_compiler
+from autofusion.runtime.dims import read_dims
+from autofusion.runtime.native import Context, load_library
+
+SOURCE = Path(__file__).with_name("peak.c")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One step: what it is, seconds, and floating-point operations of its plain definition (0: not counted)."""
+
+    text: str
+    seconds: float
+    flops: float
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The steps in order and the peak, in operations per second, of all threads together."""
+
+    layers: tuple[Layer, ...]
+    peak: float
+
+
+def measure_peak() -> float:
+    """Operations per second of one core, by a small C program."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "peak"
+        command = [*find_compiler().command, "-O3", "-march=native", "-ffp-contract=fast", str(SOURCE), "-o"]
+        subprocess.run([*command, str(program)], check=True)
+        return float(subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout)
+
+
+def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int = 20) -> Layers:
+    """Run every native step of the artifact by itself."""
+    opened = read_artifact(artifact, verify_weights=False)
+    plan, feeds = opened.plan, dict(np.load(feeds_path))
+    binding = bind(plan, read_dims(plan, {name: array.shape for name, array in feeds.items()}), threads)
+    slots = [_fill_slot(binding, name, feeds) for name in binding.slots]
+    arena = allocate_aligned(max(binding.arena_bytes, 64))
+    native, context = load_library(), Context(binding.records, arena, opened.weights, slots, threads)
+    native.check(context)
+    least = [math.inf] * len(plan.steps)
+    for _ in range(rounds):
+        for index in range(len(plan.steps)):
+            start = time.perf_counter()
+            native.run(context, index, index + 1)
+            least[index] = min(least[index], time.perf_counter() - start)
+    layers = (
+        Layer(describe_step(step, binding), seconds, count_flops(step, binding))
+        for step, seconds in zip(plan.steps, least, strict=True)
+    )
+    return Layers(tuple(layers), measure_peak() * threads)
+
+
+def _fill_slot(binding: Binding, name: str, feeds: Mapping[str, np.ndarray]) -> np.ndarray:
+    array = allocate_aligned(binding.places[name].bytes)
+    if name in feeds:
+        array[:] = np.ascontiguousarray(feeds[name]).reshape(-1).view(np.uint8)
+    return array
+
+
+def count_flops(step: Step, binding: Binding) -> float:
+    """Operations of a convolution or matrix product as it is defined; 0 for every other step."""
+    if step.kernel not in ("conv", "matmul"):
+        return 0
+    a, y = binding.shapes[step.inputs[0]], binding.shapes[step.outputs[0]]
+    if step.kernel == "matmul":
+        return 2.0 * math.prod(y) * a[-2 if step.attributes["trans_a"] else -1]
+    weight = binding.shapes[step.inputs[1]]
+    return 2.0 * math.prod(y) * math.prod(weight[1:])
+
+
+def describe_step(step: Step, binding: Binding) -> str:
+    """Kernel, shapes and what of the attributes decides about its speed."""
+    y = "x".join(map(str, binding.shapes[step.outputs[0]]))
+    if step.kernel != "conv":
+        return f"{step.kernel} {step.attributes.get('op', '')} -> {y}"
+    found = step.attributes
+    kernel, strides = found["kernel"], found["strides"]
+    assert isinstance(kernel, list)
+    assert isinstance(strides, list)
+    words = [f"conv {'x'.join(map(str, kernel))}", f"{binding.shapes[step.inputs[0]][1]} -> {y}"]
+    words += [f"strides {'x'.join(map(str, strides))}"] if set(strides) != {1} else []
+    words += [f"groups {found['group']}"] if found["group"] != 1 else []
+    words += [f"winograd {found['winograd']}"] if "winograd" in found else []
+    words += ["residual"] if len(step.inputs) > 3 and step.inputs[3] else []
+    return " ".join([*words, str(found["activation"])]).rstrip()
+
+
+def render_layers(found: Layers) -> str:
+    """A table of the steps, those of one kind together, and their sum."""
+    groups: dict[str, list[Layer]] = {}
+    for layer in found.layers:
+        groups.setdefault(layer.text, []).append(layer)
+    rows = [_render_group(text, layers, found.peak) for text, layers in groups.items()]
+    total = sum(layer.seconds for layer in found.layers)
+    return "\n".join([*rows, f"sum of the least times {1e3 * total:.2f} ms, peak {found.peak / 1e9:.0f} GF/s"])
+
+
+def _render_group(text: str, layers: Sequence[Layer], peak: float) -> str:
+    seconds, flops = sum(layer.seconds for layer in layers), sum(layer.flops for layer in layers)
+    rate = f"{flops / seconds / 1e9:7.1f} GF/s {100 * flops / seconds / peak:4.0f} %" if flops else ""
+    return f"{text:72s} x{len(layers):<3d} {1e6 * seconds:9.1f} us {rate}".rstrip()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("artifact", type=Path)
+    parser.add_argument("feeds", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=20)
+    given = parser.parse_args()
+    print(render_layers(measure_layers(given.artifact, given.feeds, given.threads, given.rounds)))
+
+
+if __name__ == "__main__":
+    main()
