@@ -212,7 +212,7 @@ FORMULAS: dict[str, Callable[[float, float, float], float]] = {
     "Sin": lambda x, a, b: math.sin(x),
     "Cos": lambda x, a, b: math.cos(x),
     "Round": lambda x, a, b: round(x),
-    "Sign": lambda x, a, b: (x > 0) - (x < 0),
+    "Sign": lambda x, a, b: int(x > 0) - int(x < 0),
 }
 
 

@@ -156,7 +156,7 @@ WRONG = {
     "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
     "pointwise": """
         rows=4 columns=41 rows=-1 y_stride=0 y_stride=2 x_stride=41 truth_stride=2 operands=0 operands=2 operands=11
-        truths=0 truths=8 length=0 length=41 folding=5 folding=-1 add=131 add=21 add=63 add=66368 add=196672
+        truths=0 truths=8 length=0 length=41 folding=5 folding=-1 add=131 add=25 add=63 add=66368 add=196672
         add=50331776 constant=0 clip=197379 clip=771 less=460104
     """,
     "relayout": "images=3 channels=9 pixels=13 x_stride=61 y_stride=0 y_stride=-1",
