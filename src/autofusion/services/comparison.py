@@ -21,6 +21,9 @@ of its own few elements the oracle may have hit one by luck, and a sum near zero
 
 BORROWED_SCALE = 0.1
 
+BORROWED_MARGIN = 4.0
+"""How many times a borrowed error is allowed: the largest of many roundings varies more than their mean."""
+
 FEW = 64
 """Where fewer elements carry the errors of a slice, these say little about how large others may be."""
 
@@ -132,7 +135,7 @@ class _Strain:
         if borrowed is not None:
             scale = np.maximum(scale, borrowed.scale)
             theirs = np.full_like(theirs, borrowed.error)
-            margin = np.full_like(margin, MARGIN)
+            margin = np.full_like(margin, BORROWED_MARGIN)
         limits = _limit(floor, scale, theirs, margin)
         errors = np.stack([error.max(axis=1), _rms(error)])
         strain = _ratio(errors, limits)
