@@ -98,7 +98,7 @@ def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]
 
 def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:
     inside = displays.get(fusion.inside, "") if fusion.inside else ""
-    return FusedNode(fusion.node, fusion.display, fusion.op, fusion.origin, inside)
+    return FusedNode(fusion.node, fusion.display, fusion.op, fusion.origin, inside, fusion.operators)
 
 
 def missed_node(miss: Miss) -> MissedNode:

@@ -17,8 +17,14 @@ Extents = Sequence[int | str]
 
 
 @cache
-def builtin() -> tuple[Pattern, ...]:
+def everything() -> tuple[Pattern, ...]:
     return load_patterns([find_builtin_patterns()])
+
+
+@cache
+def builtin() -> tuple[Pattern, ...]:
+    """The built-in patterns but the one that takes what the others leave, so that this can be looked at."""
+    return tuple(pattern for pattern in everything() if pattern.name != "pointwise")
 
 
 def pattern_of(folder: Path, text: str, name: str = "sample") -> tuple[Pattern, ...]:

@@ -68,7 +68,7 @@ def test_the_image_of_one_pixel_is_relaid_by_an_alias():
         conv("x", "a"),
         node("GlobalAveragePool", "a", "p"),
         node("Sigmoid", "p", "s"),
-        node("Softplus", "p", "t"),
+        node("Celu", "p", "t"),
         node("Mul", "a s", "y"),
     ]
     lowered = check(
@@ -86,11 +86,11 @@ def test_one_channel_needs_no_relayout():
 
 def test_a_value_is_relaid_once_for_all_its_readers():
     nodes = [
-        node("Softplus", "x", "a"),
+        node("Celu", "x", "a"),
         conv("a", "b"),
         conv("a", "c"),
         node("Add", "b c", "d"),
-        node("Softplus", "d", "y"),
+        node("Celu", "d", "y"),
     ]
     check(build(IMAGE, nodes, "y", W), ["host", "relayout", "conv", "conv", "binary", "relayout", "host"], {"n": 1})
 

@@ -263,4 +263,4 @@ def test_a_misspelt_statement_is_suggested(tmp_path: Path) -> None:
 
 def test_known_kernels_are_listed(tmp_path: Path) -> None:
     (finding,) = lint(tmp_path, HEADER.replace('"chain"', '"convv"') + FORM)
-    assert finding.help == "did you mean conv? known are conv, matmul, norm, embedding, attention, rotary, chain"
+    assert finding.help == "did you mean conv? known are conv, matmul, norm, embedding, attention, rotary, pointwise, chain"

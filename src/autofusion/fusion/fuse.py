@@ -25,15 +25,18 @@ from autofusion.patternlang.model import Pattern
 
 STAGE_NAMES = ("normalize", "fuse 1", "fuse 2")
 
+REMAINDER_KERNEL = "pointwise"
+"""Kernel of the fusion that takes what all others left."""
+
 
 @dataclass(frozen=True)
 class Fusion:
     """One rewrite, the `number`-th from 1: the fused `node`, what made it, the nodes it replaced.
 
-    `stage` is 0 for a normal form; `members` are the nodes replaced in this step, `origin` the ONNX nodes
-    behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node around it,
-    `group` the node of the manual rule in whose body it was made.  A manual rule makes nodes of level 0, with
-    `MANUAL` as pattern.
+    `stage` is 0 for a normal form; `members` are the nodes replaced in this step, `operators` what each is, `origin`
+    the ONNX nodes behind them; `inside` names the fused node that wraps this one later, `graph` the control-flow node
+    around it, `group` the node of the manual rule in whose body it was made.  A manual rule makes nodes of level 0,
+    with `MANUAL` as pattern.
     """
 
     node: str
@@ -49,6 +52,7 @@ class Fusion:
     inside: str | None = None
     graph: str = ""
     group: str = ""
+    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -276,6 +280,7 @@ class _Fuser:
             level=candidate.pattern.level,
             stage=candidate.pattern.stage,
             members=tuple(member.name for member in candidate.nodes),
+            operators=tuple(member.op for member in candidate.nodes),
             origin=node.origin,
             number=self._count,
             graph=scope.path,
@@ -296,8 +301,9 @@ class _Fuser:
         return later[0].node if later else None
 
     def _taker(self, stage: int, graph: str, node: str) -> Fusion | None:
-        """The step that replaced `node` as it stood when `stage` began."""
-        return next((step for step in self._takers.get((graph, node), ()) if step.stage >= stage), None)
+        """The step that replaced `node` as it stood when `stage` began; one of the remainder answers no question."""
+        takers = self._takers.get((graph, node), ())
+        return next((step for step in takers if step.stage >= stage and step.kernel != REMAINDER_KERNEL), None)
 
     def _settle(self, stage: int, miss: Miss) -> list[Miss]:
         """The miss with what was applied in its place; none where its nodes are in as large a fusion, or all in one."""

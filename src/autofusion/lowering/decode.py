@@ -72,6 +72,7 @@ from autofusion.lowering.pointwise import (
 )
 from autofusion.lowering.pools import open_global_pool, open_pool
 from autofusion.lowering.products import open_conv, open_gemm, open_matmul, refuse_operands
+from autofusion.lowering.programs import PROGRAMMED, open_program, open_programmed
 from autofusion.lowering.prologue import merge_prologues
 from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
 from autofusion.lowering.rotary import emit_rotary
@@ -129,6 +130,7 @@ OPENERS: Mapping[str, Open] = {
     "Range": open_range,
     "Trilu": open_triangle,
     "Resize": open_resize,
+    **dict.fromkeys(PROGRAMMED, open_programmed),
 }
 
 
@@ -168,6 +170,9 @@ def _decode_part(owner: Owner, node: Node, workspace: Workspace) -> None:
     if node.body is not None and all(piece.host is None for piece in pieces):
         calls = [call for piece in pieces for call in piece.calls]
         pieces = [_Piece(tuple(join_calls(calls, node.results, workspace)))]
+    if node.body is not None and [len(piece.calls) for piece in pieces] != [1]:
+        call = open_program(nodes, node.results, workspace)
+        pieces = [_Piece((call,))] if isinstance(call, Call) else pieces
     for piece in pieces:
         if piece.host is not None:
             emit_host(owner, piece.host, workspace, piece.reason)

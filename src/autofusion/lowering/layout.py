@@ -106,9 +106,10 @@ class _Assigner:
             return _Wanted(*found)
         layouts = KERNELS[step.kernel].layouts
         plain: tuple[Layout, ...] = ("plain",) * len(step.inputs)
-        if step.kernel in ("unary", "binary"):
-            shape = self._buffers[step.outputs[0]].shape
-            alike = [name for name in step.inputs if name and self._draft.buffers[name].shape == shape]
+        if step.kernel in ("unary", "binary", "pointwise"):
+            shape, dtype = self._buffers[step.outputs[0]].shape, self._buffers[step.outputs[0]].dtype
+            given = (self._draft.buffers[name] for name in step.inputs if name)
+            alike = [buffer.name for buffer in given if buffer.shape == shape and buffer.dtype == dtype]
             if not any(self._is_nhwc(name) for name in alike):
                 return _Wanted(plain, "plain")
             return _Wanted(tuple("nhwc" if name in alike else "plain" for name in step.inputs), "nhwc")

@@ -16,6 +16,7 @@ KERNELS: Mapping[str, tuple[str, ...]] = {
     "embedding": ("Gather",),
     "attention": (),
     "rotary": (),
+    "pointwise": (),
     "chain": (),
 }
 """What may decode the body of a fused node, with the operators that it may begin with; () for any."""
@@ -24,6 +25,7 @@ PASSES: Mapping[str, str] = {
     "joint_products": "two to four products of one value with constant matrices, with a bias each or none",
     "rotary_heads": "rotary position embedding with the views that only it needs",
     "multi_head_attention": "attention with the heads, the repeated keys and the past that only it reads",
+    "pointwise_cluster": "elementwise operators of one shape that hand one result on, and a reduction of the last axis",
 }
 """Fusions that graph text cannot say, with what each finds."""
 

@@ -44,7 +44,8 @@ class NormalizedCount:
 class FusedNode:
     """One fused node: its name and operator, the pattern's display name, the ONNX nodes it replaced.
 
-    `inside` is the display name of the pattern whose fused node wraps this one, "" for none.
+    `inside` is the display name of the pattern whose fused node wraps this one, "" for none; `operators` are those
+    that it took, in running order, normal forms and smaller fusions under their own names.
     """
 
     node: str
@@ -52,6 +53,7 @@ class FusedNode:
     op: str
     origin: tuple[str, ...]
     inside: str = ""
+    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,9 @@ class FusionReport:
             "host_steps": self.host_steps,
             "patterns": [asdict(row) for row in self.patterns],
             "normalized": [asdict(row) for row in self.normalized],
-            "fused": [{**asdict(row), "origin": list(row.origin)} for row in self.fused],
+            "fused": [
+                {**asdict(row), "origin": list(row.origin), "operators": list(row.operators)} for row in self.fused
+            ],
             "misses": [asdict(row) for row in self.misses],
             "host": [asdict(row) for row in self.host],
             "by_type_before": dict(sorted(self.by_type_before.items())),
@@ -187,6 +191,7 @@ def _read_fused(row: Json) -> FusedNode:
         op=_text(row, "op"),
         origin=tuple(str(name) for name in origin),
         inside=_text(row, "inside"),
+        operators=tuple(str(name) for name in _list(row, "operators")),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from autofusion.fusion.passes.joint_products import find_joint_products
 from autofusion.fusion.passes.multi_head_attention import find_heads
+from autofusion.fusion.passes.pointwise_cluster import find_clusters
 from autofusion.fusion.passes.rotary_heads import find_rotations
 from autofusion.fusion.region import Found
 from autofusion.fusion.scope import Scope
@@ -21,4 +22,5 @@ FUSION_PASSES: Mapping[str, FusionPass] = {
     "joint_products": find_joint_products,
     "multi_head_attention": find_heads,
     "rotary_heads": find_rotations,
+    "pointwise_cluster": find_clusters,
 }
