@@ -1,6 +1,8 @@
 """Operators that are left of a model: autofusion and the optimizers of ONNX Runtime, onnxslim and onnxscript.
 
-usage: python -m benchmarks.operators MODEL.onnx ... [--markdown FILE] [--json FILE]
+usage: python -m benchmarks.operators MODEL.onnx ... [--peers FILE] [--markdown FILE]
+
+`--peers` takes the figures of the peers from a file where it has the model, and adds those that it measures.
 
 Nodes of nested graphs and of local functions count, Constant nodes do not, with any tool.  A peer that is not
 installed, or that fails on a model, has no figure.
@@ -12,13 +14,18 @@ import argparse
 import importlib.metadata
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
 
 import autofusion
+
+PEERS = {"ort_all": "ORT all", "ort_ext": "ORT extended", "onnxslim": "onnxslim", "onnxscript_ort": "onnxscript"}
+"""Columns of the peers by their key in a file of figures."""
+
+PACKAGES = ("onnxruntime", "onnxslim", "onnxscript")
 
 
 @dataclass(frozen=True)
@@ -29,16 +36,12 @@ class Row:
     nodes: int
     autofusion: int
     steps: int
-    ort_all: int | None
-    ort_extended: int | None
-    onnxslim: int | None
-    onnxscript: int | None
+    peers: Mapping[str, int | None]
 
     @property
-    def best_peer(self) -> int | None:
-        """The least that any peer leaves."""
-        found = [self.ort_all, self.ort_extended, self.onnxslim, self.onnxscript]
-        return min((count for count in found if count is not None), default=None)
+    def is_least(self) -> bool:
+        """Whether no peer leaves as few."""
+        return all(self.autofusion < count for count in self.peers.values() if count is not None)
 
 
 def count_operators(nodes: Iterable[onnx.NodeProto], functions: dict[tuple[str, str], onnx.FunctionProto]) -> int:
@@ -110,41 +113,43 @@ def try_count(count: Callable[[], int]) -> int | None:
         return None
 
 
-def measure(path: Path) -> Row:
-    """One row of the table."""
+def measure_peers(path: Path) -> dict[str, int | None]:
+    """The figures of every peer."""
+    return {
+        "ort_all": try_count(lambda: count_onnxruntime(path, "ALL")),
+        "ort_ext": try_count(lambda: count_onnxruntime(path, "EXTENDED")),
+        "onnxslim": try_count(lambda: count_onnxslim(path)),
+        "onnxscript_ort": try_count(lambda: count_onnxscript(path)),
+    }
+
+
+def measure(path: Path, known: Mapping[str, int | None]) -> Row:
+    """One row of the table; `known` has the peers' figures, or is empty."""
     operators, steps = count_autofusion(path)
-    return Row(
-        model=path.stem,
-        nodes=count_model(onnx.load(path, load_external_data=False)),
-        autofusion=operators,
-        steps=steps,
-        ort_all=try_count(lambda: count_onnxruntime(path, "ALL")),
-        ort_extended=try_count(lambda: count_onnxruntime(path, "EXTENDED")),
-        onnxslim=try_count(lambda: count_onnxslim(path)),
-        onnxscript=try_count(lambda: count_onnxscript(path)),
-    )
+    nodes = count_model(onnx.load(path, load_external_data=False))
+    peers = known or measure_peers(path)
+    return Row(path.stem, nodes, operators, steps, {key: peers.get(key) for key in PEERS})
 
 
-def render(rows: Sequence[Row]) -> str:
+def render(rows: Sequence[Row], versions: Mapping[str, str]) -> str:
     """The table as Markdown."""
-    versions = ", ".join(f"{name} {find_version(name)}" for name in ("onnxruntime", "onnxslim", "onnxscript"))
     lines = [
         "# Operators left",
         "",
-        "Made by `python -m benchmarks.operators`. Nodes of nested graphs and functions count, Constant nodes do not.",
+        "Made by `python -m benchmarks.operators`.",
+        "Nodes of nested graphs and of functions count, Constant nodes do not.",
         "`steps` are the kernel calls of one run with autofusion; views cost none.",
-        f"Peers: {versions}; ONNX Runtime at its levels ALL and EXTENDED, onnxscript with `rewriter.ort_fusions`.",
+        "Peers: " + ", ".join(f"{name} {versions.get(name, '?')}" for name in PACKAGES) + "; "
+        "ONNX Runtime at its levels ALL and EXTENDED, onnxscript with `rewriter.ort_fusions`.",
         "",
-        "| model | nodes | autofusion | steps | ORT all | ORT extended | onnxslim | onnxscript |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        f"| model | nodes | autofusion | steps | {' | '.join(PEERS.values())} |",
+        f"|---|---:|---:|---:|{'---:|' * len(PEERS)}",
     ]
     for row in rows:
-        cells = [row.nodes, row.autofusion, row.steps, row.ort_all, row.ort_extended, row.onnxslim, row.onnxscript]
-        shown = ["-" if cell is None else str(cell) for cell in cells]
-        if row.best_peer is None or row.autofusion < row.best_peer:
-            shown[1] = f"**{shown[1]}**"
-        lines.append(f"| {row.model} | {' | '.join(shown)} |")
-    fewest = sum(row.best_peer is None or row.autofusion < row.best_peer for row in rows)
+        mine = f"**{row.autofusion}**" if row.is_least else str(row.autofusion)
+        peers = ["-" if count is None else str(count) for count in row.peers.values()]
+        lines.append(f"| {' | '.join([row.model, str(row.nodes), mine, str(row.steps), *peers])} |")
+    fewest = sum(row.is_least for row in rows)
     lines += ["", f"autofusion leaves the fewest operators of {fewest} of {len(rows)} models."]
     return "\n".join(lines) + "\n"
 
@@ -161,17 +166,21 @@ def main() -> None:
     """Measure the models of the command line."""
     parser = argparse.ArgumentParser(prog="benchmarks.operators", description=__doc__)
     parser.add_argument("models", nargs="+", type=Path)
+    parser.add_argument("--peers", type=Path)
     parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    has_figures = arguments.peers is not None and arguments.peers.exists()
+    figures = json.loads(arguments.peers.read_text()) if has_figures else {"versions": {}, "models": {}}
+    versions = figures["versions"] or {name: find_version(name) for name in PACKAGES}
     rows: list[Row] = []
     for path in sorted(arguments.models):
-        rows.append(measure(path))
+        rows.append(measure(path, figures["models"].get(path.stem, {})))
         print(rows[-1], flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    if arguments.peers:
+        models = figures["models"] | {row.model: dict(row.peers) for row in rows}
+        arguments.peers.write_text(json.dumps({"versions": versions, "models": models}, indent=1) + "\n")
     if arguments.markdown:
-        arguments.markdown.write_text(render(rows))
+        arguments.markdown.write_text(render(rows, versions))
 
 
 if __name__ == "__main__":
