@@ -32,19 +32,19 @@ static float *find_result(const af_call *call, int part) {
 /* Panels and columns ahead of each part of b. */
 static int64_t count_panels(int64_t columns) { return divide_up(columns, AF_PANEL); }
 
-/* Columns of one panel, beginning at `column` of its part, of a tile whose rows begin at `row` of the block. */
-static void aim(const task *t, af_product_tile *tile, int place, int part, int64_t column, int64_t first_row,
+/* The rows from `row` of the block on, and the columns from `column` of a part on, `count` of them. */
+static void aim(const task *t, af_product_tile *tile, int part, int64_t column, int64_t count, int64_t first_row,
                 int64_t row) {
     const af_product *p = &t->call->step->product;
     const float *bias = t->call->operands[AF_BIAS], *residual = t->call->operands[AF_RESIDUAL];
     int64_t width = p->widths[part], at = first_row + row, before = 0;
     for (int earlier = 0; earlier < part; earlier++) before += p->widths[earlier];
     int is_right = p->gated && part == 1;
-    tile->y[place] = is_right ? t->right + row * width + column : find_result(t->call, part) + at * width + column;
-    tile->y_pitch[place] = width;
-    tile->columns[place] = smaller(AF_PANEL, width - column);
-    tile->bias[place] = bias ? bias + before + column : NULL;
-    tile->residual[place] = residual ? residual + at * width + column : NULL;
+    tile->y = is_right ? t->right + row * width + column : find_result(t->call, part) + at * width + column;
+    tile->y_pitch = width;
+    tile->columns = smaller(count, width - column);
+    tile->bias = bias ? bias + before + column : NULL;
+    tile->residual = residual ? residual + at * width + column : NULL;
     tile->residual_pitch = width;
 }
 
@@ -65,11 +65,11 @@ static void run_panels(const task *t, int part, int64_t panel, int64_t panels, a
     const float *packed = t->packed, *next = b + panels * p->depth * AF_PANEL;
     for (int64_t i = 0, row = 0; i < tiles; i++) {
         int64_t height = (count - row) / (tiles - i);
-        af_range fetched = share(panels * length * AF_PANEL, AF_PANEL, i, tiles);
-        tile.ahead = next + fetched.first;
-        tile.ahead_lines = (fetched.last - fetched.first) / AF_PANEL;
-        for (int64_t place = 0; place < panels; place++)
-            aim(t, &tile, (int)place, part, (panel + place) * AF_PANEL, rows.first, row);
+        af_range fetched = share(length, 1, i, tiles);
+        for (int place = 0; place < 2; place++)
+            tile.ahead[place] = next + place * p->depth * AF_PANEL + fetched.first * AF_PANEL;
+        tile.ahead_lines = fetched.last - fetched.first;
+        aim(t, &tile, part, panel * AF_PANEL, panels * AF_PANEL, rows.first, row);
         tile.a = packed;
         af_run_product_tile(&tile, height, panels);
         packed += height * length;

@@ -16,15 +16,15 @@ enum { AF_PRODUCT_ROWS = 6, AF_PRODUCT_PANELS = 1 };
 
 /* Some rows of a, [depth][row], times one or two panels of b, [depth][AF_PANEL].
 
-   The sums go to y, `columns` of them in each panel; unless it is `first`, those that y holds are added. The epilogue
-   belongs to the `last` part of the depth.  `ahead` are the `ahead_lines` lines of AF_PANEL floats that a later tile
-   will read; they may lie past the end of b. */
+   The sums go to y, `columns` of them in each row; unless it is `first`, those that y holds are added. The epilogue
+   belongs to the `last` part of the depth; an absent bias or residual is a null pointer.  Behind each of `ahead` are
+   `ahead_lines` lines of AF_PANEL floats that a later tile will read; they may lie past the end of b. */
 typedef struct af_product_tile {
-    const float *a, *panels[2], *ahead;
+    const float *a, *panels[2], *ahead[2];
     int64_t depth, ahead_lines;
-    float *y[2];
-    int64_t y_pitch[2], columns[2];
-    const float *bias[2], *residual[2];
+    float *y;
+    int64_t y_pitch, columns;
+    const float *bias, *residual;
     int64_t residual_pitch;
     const af_epilogue *epilogue;
     int first, last;

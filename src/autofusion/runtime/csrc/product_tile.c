@@ -29,12 +29,13 @@ AF_INLINE void multiply_once(const float *a, const float *const b[2], int64_t k,
 
 AF_INLINE void multiply(const af_product_tile *tile, const int rows, const int panels, sums_of sums) {
     const float *const b[2] = {tile->panels[0], tile->panels[1]};
-    const float *a = tile->a, *ahead = tile->ahead;
+    const float *a = tile->a;
     /* Lines are fetched ahead as evenly as the loop allows. */
     int64_t fetching = tile->ahead_lines < tile->depth ? tile->ahead_lines : tile->depth, k = 0;
     clear(rows, panels, sums);
     for (; k < fetching; k++) {
-        __builtin_prefetch(ahead + k * AF_PANEL, 0, 2);
+        UNROLL for (int panel = 0; panel < panels; panel++)
+            __builtin_prefetch(tile->ahead[panel] + k * AF_PANEL, 0, 2);
         multiply_once(a, b, k, rows, panels, sums);
     }
     for (; k < tile->depth; k++) multiply_once(a, b, k, rows, panels, sums);
@@ -62,37 +63,68 @@ AF_INLINE void multiply_few(const af_product_tile *tile, const int rows, const i
                 sums[row][panel][v] += second[row][panel][v] + (third[row][panel][v] + fourth[row][panel][v]);
 }
 
-/* One row of one panel: what y holds, scale, bias, residual and clamp, as far as they apply. */
-AF_INLINE void store_row(const af_product_tile *tile, int panel, int row, vf *sums) {
-    const af_epilogue *e = tile->epilogue;
-    float *y = tile->y[panel] + row * tile->y_pitch[panel];
-    const float *residual = tile->residual[panel] ? tile->residual[panel] + row * tile->residual_pitch : NULL;
-    UNROLL for (int v = 0; v < VECTORS; v++) {
-        int64_t column = v * AF_WIDTH, count = tile->columns[panel] - column;
-        int is_whole = count >= AF_WIDTH;
-        vf x = sums[v];
-        if (count <= 0) break;
-        if (!tile->first) x += is_whole ? load(y + column) : load_some(y + column, count);
-        if (tile->last) {
-            vf bias = {0}, added = {0};
-            if (tile->bias[panel])
-                bias = is_whole ? load(tile->bias[panel] + column) : load_some(tile->bias[panel] + column, count);
-            if (residual) added = is_whole ? load(residual + column) : load_some(residual + column, count);
-            x = finish(e, x, bias, added);
-        }
-        if (is_whole)
-            store(y + column, x);
-        else
-            store_some(y + column, x, count);
-    }
+/* Columns of vector `v` that the tile has: all lanes, unless it is `partial`. */
+AF_INLINE int64_t count_lanes(const af_product_tile *tile, int v, const int partial) {
+    int64_t left = tile->columns - v * AF_WIDTH;
+    return !partial || left > AF_WIDTH ? AF_WIDTH : left < 0 ? 0 : left;
 }
 
+AF_INLINE vf take(const float *from, int64_t count, const int partial) {
+    return partial ? load_some(from, count) : load(from);
+}
+
+AF_INLINE void put(float *to, vf x, int64_t count, const int partial) {
+    if (partial)
+        store_some(to, x, count);
+    else
+        store(to, x);
+}
+
+#define EACH_ROW UNROLL for (int row = 0; row < rows; row++)
+#define EACH_VECTOR UNROLL for (int v = 0; v < panels * VECTORS; v++)
+#define SUM sums[row][v / VECTORS][v % VECTORS]
+#define LANES count_lanes(tile, v, partial)
+
+/* Scale, bias, residual and clamp in registers, then y.  Any other activation goes through a copy: y's rows may lie a
+   multiple of 4 KiB apart, which is slow to read back. */
+AF_INLINE void finish_tile(const af_product_tile *tile, const int rows, const int panels, const int partial,
+                           sums_of sums) {
+    const af_epilogue *epilogue = tile->epilogue;
+    vf scale = splat(epilogue->scale), low = splat(epilogue->low), high = splat(epilogue->high);
+    EACH_VECTOR {
+        vf bias = tile->bias ? take(tile->bias + v * AF_WIDTH, LANES, partial) : (vf){0};
+        EACH_ROW SUM = SUM * scale + bias;
+    }
+    if (tile->residual) {
+        EACH_ROW EACH_VECTOR SUM += take(tile->residual + row * tile->residual_pitch + v * AF_WIDTH, LANES, partial);
+    }
+    if (epilogue->late.function != AF_IDENTITY) {
+        float copy[AF_PRODUCT_ROWS * AF_PRODUCT_PANELS * AF_PANEL];
+        const int pitch = panels * AF_PANEL;
+        EACH_ROW EACH_VECTOR store(copy + row * pitch + v * AF_WIDTH, SUM);
+        af_apply(&epilogue->late, copy, pitch, tile->y, tile->y_pitch, rows, tile->columns);
+        return;
+    }
+    EACH_ROW EACH_VECTOR put(tile->y + row * tile->y_pitch + v * AF_WIDTH, at_most(at_least(SUM, low), high), LANES,
+                             partial);
+}
+
+/* What y holds, then the end of the product, or y again for the next part of the depth. */
+AF_INLINE void store_tile(const af_product_tile *tile, const int rows, const int panels, const int partial,
+                          sums_of sums) {
+    if (!tile->first) EACH_ROW EACH_VECTOR SUM += take(tile->y + row * tile->y_pitch + v * AF_WIDTH, LANES, partial);
+    if (tile->last)
+        finish_tile(tile, rows, panels, partial, sums);
+    else
+        EACH_ROW EACH_VECTOR put(tile->y + row * tile->y_pitch + v * AF_WIDTH, SUM, LANES, partial);
+}
+
+/* Fetch what is needed after the multiplications. */
 AF_INLINE void fetch_results(const af_product_tile *tile, const int rows, const int panels) {
-    UNROLL for (int panel = 0; panel < panels; panel++)
-        UNROLL for (int row = 0; row < rows; row++) {
-            __builtin_prefetch(tile->y[panel] + row * tile->y_pitch[panel], 1);
-            if (tile->residual[panel]) __builtin_prefetch(tile->residual[panel] + row * tile->residual_pitch, 0);
-        }
+    EACH_ROW UNROLL for (int panel = 0; panel < panels; panel++) {
+        __builtin_prefetch(tile->y + row * tile->y_pitch + panel * AF_PANEL, 1);
+        if (tile->residual) __builtin_prefetch(tile->residual + row * tile->residual_pitch + panel * AF_PANEL, 0);
+    }
 }
 
 AF_INLINE void run(const af_product_tile *tile, const int rows, const int panels) {
@@ -102,12 +134,10 @@ AF_INLINE void run(const af_product_tile *tile, const int rows, const int panels
         multiply_few(tile, rows, panels, sums);
     else
         multiply(tile, rows, panels, sums);
-    UNROLL for (int panel = 0; panel < panels; panel++) {
-        UNROLL for (int row = 0; row < rows; row++) store_row(tile, panel, row, sums[row][panel]);
-        if (tile->last && tile->epilogue->late.function != AF_IDENTITY)
-            af_apply(&tile->epilogue->late, tile->y[panel], tile->y_pitch[panel], tile->y[panel],
-                     tile->y_pitch[panel], rows, tile->columns[panel]);
-    }
+    if (tile->columns == panels * AF_PANEL)
+        store_tile(tile, rows, panels, 0, sums);
+    else
+        store_tile(tile, rows, panels, 1, sums);
 }
 
 #define FUNCTION(rows, panels) \
