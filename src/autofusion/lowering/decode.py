@@ -61,6 +61,7 @@ from autofusion.lowering.moves import (
     open_tile,
 )
 from autofusion.lowering.norms import open_channel_norm, open_row_norm
+from autofusion.lowering.phases import open_transposed
 from autofusion.lowering.pointwise import (
     BINARY_OPERATORS,
     FUNCTIONS,
@@ -85,6 +86,7 @@ Open = Callable[[Node, Workspace], "list[Call] | str"]
 
 OPENERS: Mapping[str, Open] = {
     "Conv": open_conv,
+    "ConvTranspose": open_transposed,
     "MatMul": open_matmul,
     "Gemm": open_gemm,
     "MaxPool": open_pool,

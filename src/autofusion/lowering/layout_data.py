@@ -50,7 +50,7 @@ def _choose_select(step: Step, buffers: Mapping[str, Buffer], is_nhwc: Callable[
 
 
 def _choose_strided(step: Step, buffers: Mapping[str, Buffer]) -> Layouts | None:
-    """Read where it lies what can be; channels that stay channels are stored as such."""
+    """Read where it lies what can be; channels that were channels are stored as such."""
     source, result = buffers[step.inputs[0]], buffers[step.outputs[0]]
     view = read_view(step)
     axes = find_axes(view, read_dims(source.shape or ()))
@@ -61,7 +61,7 @@ def _choose_strided(step: Step, buffers: Mapping[str, Buffer]) -> Layouts | None
         return ("nhwc",), "plain"
     target = find_axes(whole(view.shape), shape)
     walked = [index for index, extent in enumerate(view.shape) if extent != 1 and view.strides[index] != 0]
-    keeps = target is not None and all((axes[index] == CHANNELS) == (target[index] == CHANNELS) for index in walked)
+    keeps = target is not None and all(axes[index] == CHANNELS for index in walked if target[index] == CHANNELS)
     return ("nhwc",), "nhwc" if keeps else "plain"
 
 
