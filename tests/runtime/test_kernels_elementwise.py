@@ -209,6 +209,15 @@ def test_relayout(native: Native, shape: tuple[int, ...], layouts: tuple[str, st
         np.testing.assert_array_equal(case.operands[0], Bench(case, threads).run(native))
 
 
+@pytest.mark.parametrize("size", [(1, 1), (1, 31), (3, 11), (5, 13), (20, 33)])
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_relayout_without_gaps(native: Native, channels: int, size: tuple[int, int]) -> None:
+    shape = (2, channels, *size)
+    case = Case("relayout", [draw(*shape)], {}, shape, (), {}, "nhwc")
+    for threads in (1, 2):
+        np.testing.assert_array_equal(case.operands[0], Bench(case, threads).run(native))
+
+
 @pytest.mark.parametrize("shape", [(), (3, 5), (123457,)])
 def test_copy(native: Native, shape: tuple[int, ...]) -> None:
     case = Case("copy", [draw(*shape)], {}, shape)
