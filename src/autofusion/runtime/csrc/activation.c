@@ -28,10 +28,10 @@ AF_INLINE vf hard_swish(vf x, UNUSED vf alpha, UNUSED vf beta) {
 
 AF_INLINE vf silu(vf x, vf alpha, UNUSED vf beta) { return x * vsigmoid(alpha * x); }
 
-AF_INLINE vf gelu(vf x, UNUSED vf alpha, UNUSED vf beta) { return x * 0.5f * (1.0f + verf(x * 0.707106781f)); }
+AF_INLINE vf gelu(vf x, UNUSED vf alpha, UNUSED vf beta) { return vgelu(x); }
 
 AF_INLINE vf gelu_tanh(vf x, UNUSED vf alpha, UNUSED vf beta) {
-    return x * 0.5f * (1.0f + vtanh(0.797884561f * (x + 0.044715f * x * x * x)));
+    return x * vsigmoid(1.595769122f * (x + 0.044715f * x * x * x));
 }
 
 AF_INLINE vf elu(vf x, vf alpha, UNUSED vf beta) { return pick(x < 0.0f, alpha * vexpm1(x), x); }
