@@ -218,3 +218,15 @@ def test_without_the_folder_the_operator_is_unknown(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         compile_model(save(small_model(), tmp_path))
     assert (caught.value.diagnostic.code, "--pattern_dir" in caught.value.diagnostic.help) == ("AF125", True)
+
+
+def test_an_elementwise_operator_is_one_program(tmp_path: Path) -> None:
+    inputs = [tensor("x", [2, 4, 5, 7]), tensor("shift", [4, 1, 1])]
+    nodes = [node("Whirl", "x shift", "y", "whirl", "com.acme", slope=0.5)]
+    path = save(model(nodes, inputs, [tensor("y", None)], opset=18, domains={"com.acme": 1}), tmp_path)
+    compiled = compile_model(path, CompileOptions(pattern_directories=(declare(tmp_path),)))
+    assert [step.kernel for step in compiled.lowered.plan.steps] == ["pointwise"]
+    x, shift = random(1, 2, 4, 5, 7), random(2, 4, 1, 1)
+    artifact = save_compilation(compiled, tmp_path / "net")
+    found = autofusion.load(artifact).run({"x": x, "shift": shift})
+    np.testing.assert_allclose(found["y"], whirl(x, shift, 0.5), rtol=1e-5, atol=1e-6)
