@@ -28,7 +28,28 @@ CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, np.ndarray], list[str
         {"b": ints(-3, 1), "e": ints(99, 4), "a": ints(1, 3), "s": ints(1, 2)},
         ["strided"],
     ),
-    "slice backward": ("Slice", "x b e a s", {}, {"b": ints(3), "e": ints(-9), "a": ints(2), "s": ints(-1)}, ["host"]),
+    "slice backward": (
+        "Slice",
+        "x b e a s",
+        {},
+        {"b": ints(3), "e": ints(-9), "a": ints(2), "s": ints(-2)},
+        ["gather"],
+    ),
+    "slice backward on two axes": (
+        "Slice",
+        "x b e a s",
+        {},
+        {"b": ints(3, 4), "e": ints(0, 0), "a": ints(2, 3), "s": ints(-2, -1)},
+        ["host"],
+    ),
+    "power of whole numbers": ("Pow", "x i", {}, {"i": ints(2, 3, 0, 1, 2)}, ["convert", "binary"]),
+    "mean of tensors": (
+        "Mean",
+        "x u x",
+        {},
+        {"u": randoms(5, 2, 3, 4, 5)},
+        ["binary", "binary", "binary"],
+    ),
     "expand": ("Expand", "x s", {}, {"s": ints(2, 1, 1, 4, 1)}, ["strided"]),
     "tile": ("Tile", "x r", {}, {"r": ints(1, 2, 1, 3)}, ["strided"]),
     "gather one": ("Gather", "x i", {"axis": 2}, {"i": np.array(-1)}, ["strided"]),
@@ -137,6 +158,21 @@ def test_joins_of_many_are_joined() -> None:
     graph = build(X, nodes, "y", {"v": randoms(4, 2, 3, 1, 5)})
     lowered = check_plan(graph, "", ["concat"] * 4)
     assert [len(step.inputs) for step in lowered.plan.steps] == [10, 10, 2, 3]
+
+
+def test_limits_that_are_computed() -> None:
+    nodes = [node("ReduceMin", "v", "low", keepdims=0), node("Clip", "x low high", "y")]
+    graph = build(X, nodes, "y", {"v": randoms(2, 3), "high": np.float32(0.5).reshape(())})
+    check_plan(graph, "", ["reduce", "binary", "binary"])
+
+
+def test_limits_of_integers() -> None:
+    graph = build(
+        {"a": [7]}, [node("Clip", "a low high", "y")], "y", {"low": np.array(-2), "high": np.array(3)}, DType.INT64
+    )
+    lowered = lower(graph, backend="native")
+    assert kernels_of(lowered) == ["arithmetic", "arithmetic"]
+    assert run_plan(lowered, {"a": np.arange(-4, 3)})[0].tolist() == [-2, -2, -2, -1, 0, 1, 2]
 
 
 def test_the_first_in_order_and_their_places() -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from autofusion.ir import DType, Node
+from autofusion.ir import DType, Node, Value
 from autofusion.lowering.constants import read_integer
 from autofusion.lowering.data_types import COMPARED, INTEGERS, MOVED, refuse_shapes, refuse_types
-from autofusion.lowering.pointwise import BINARY_OPERATORS, activation_call, open_binary, open_function
-from autofusion.lowering.products import MAX_RANK
-from autofusion.lowering.records import Call, Epilogue
+from autofusion.lowering.pointwise import (
+    BINARY_OPERATORS,
+    activation_call,
+    open_activation,
+    open_binary,
+    open_function,
+)
+from autofusion.lowering.products import MAX_RANK, refuse_operands
+from autofusion.lowering.records import NO_EPILOGUE, Call, Epilogue
 from autofusion.lowering.workspace import Workspace
 from autofusion.plan.dtypes import ARRAY_NAMES
 
@@ -47,6 +55,57 @@ def _open_chain(node: Node, workspace: Workspace) -> list[Call] | str:
             return opened
         calls += opened
         total = part.name
+    return calls
+
+
+def open_power(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The calls of a Pow, whose exponent may be of another type: that is converted first."""
+    base, exponent = (workspace.scope.value(name) for name in node.inputs)
+    if base.dtype == exponent.dtype or base.dtype not in (DType.FLOAT, DType.DOUBLE):
+        return open_arithmetic(node, workspace)
+    if reason := refuse_types(workspace, MOVED, exponent.name):
+        return reason
+    alike = Value(exponent.name, base.dtype, exponent.shape)
+    converted = workspace.add_value(f"{node.outputs[0]}:exponent", alike)
+    single = replace(node, inputs=(base.name, converted.name))
+    opened = open_arithmetic(single, workspace)
+    return opened if isinstance(opened, str) else [_convert(exponent.name, converted, node), *opened]
+
+
+def open_mean(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The calls of a Mean of many tensors of one shape: their sum, and a quotient."""
+    result = workspace.scope.value(node.outputs[0])
+    if reason := refuse_operands(workspace, *node.inputs, result.name):
+        return reason
+    total = workspace.add_value(f"{result.name}:sum", result)
+    summed = open_arithmetic(replace(node, op="Sum", outputs=(total.name,)), workspace)
+    dtype = (result.dtype or DType.FLOAT).numpy
+    count = workspace.add_constant(f"{node.name}:count", np.array(len(node.inputs), dtype))
+    if isinstance(summed, str):
+        return summed
+    quotient = Call("binary", (total.name, count), result, {"op": "Div"}, NO_EPILOGUE, absorbed=node.origin)
+    return [*summed, quotient]
+
+
+def open_limits(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The call of a Clip; of integers, and where limits are computed, the larger and then the smaller of two."""
+    activation = open_activation(node, workspace)
+    if not isinstance(activation, str):
+        return activation
+    result = workspace.scope.value(node.outputs[0])
+    given = [(op, name) for op, name in (("Max", node.input(1)), ("Min", node.input(2))) if name]
+    if not given or any(workspace.scope.shape(name) not in ((), (1,)) for _, name in given):
+        return activation
+    calls: list[Call] = []
+    x = node.input(0)
+    for op, name in given:
+        is_last = op == given[-1][0]
+        part = result if is_last else workspace.add_value(f"{result.name}:part", result)
+        opened = open_arithmetic(replace(node, op=op, inputs=(x, name), outputs=(part.name,)), workspace)
+        if isinstance(opened, str):
+            return activation
+        calls += opened
+        x = part.name
     return calls
 
 
@@ -135,7 +194,12 @@ def open_cast(node: Node, workspace: Workspace) -> list[Call] | str:
         return reason
     if x.dtype == result.dtype or result.dtype is None:
         return [Call("alias", (x.name,), result, {}, absorbed=node.origin)]
-    return [Call("convert", (x.name,), result, {"to": ARRAY_NAMES[result.dtype.value]}, absorbed=node.origin)]
+    return [_convert(x.name, result, node)]
+
+
+def _convert(x: str, result: Value, node: Node) -> Call:
+    to = ARRAY_NAMES[(result.dtype or DType.FLOAT).value]
+    return Call("convert", (x,), result, {"to": to}, absorbed=node.origin)
 
 
 def open_sign_change(node: Node, workspace: Workspace) -> list[Call] | str:

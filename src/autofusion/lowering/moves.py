@@ -69,9 +69,27 @@ def copy_view(root: str, view: Strided, result: Value, origin: tuple[str, ...]) 
     return Call("strided", (root,), result, settings, absorbed=origin)
 
 
+def open_slice(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The call of a Slice; backward along one axis of a known extent it looks up the places."""
+    viewed = open_strided(node, workspace)
+    if not isinstance(viewed, str):
+        return viewed
+    scope = workspace.scope
+    start, end, axis, step = (numbers_of(node.input(index), scope) for index in range(1, 5))
+    shape, result = scope.shape(node.input(0)), scope.value(node.outputs[0])
+    if start is None or end is None or axis is None or step is None or len(axis) != 1 or shape is None:
+        return viewed
+    extent, place = shape[axis[0] % len(shape)], axis[0] % len(shape)
+    if not isinstance(extent, int) or refuse_types(workspace, MOVED, node.input(0), result.name):
+        return viewed
+    places = range(extent)[slice(start[0], None if end[0] < -extent else end[0], step[0])]
+    indices = workspace.add_constant(f"{node.name}:places", np.array(places, np.int64))
+    return [Call("gather", (node.input(0), indices), result, {"axis": place}, absorbed=node.origin)]
+
+
 def _explain(node: Node) -> str:
     if node.op == "Slice":
-        return "a Slice backward, or from where is not known before the model runs"
+        return "a Slice backward along several axes, or from where is not known before the model runs"
     return f"{node.op} with operands that are not known before the model runs, or more than {MAX_RANK} axes"
 
 
