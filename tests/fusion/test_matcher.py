@@ -10,6 +10,7 @@ import pytest
 from autofusion.fusion import FusionResult, fuse
 from autofusion.ir import Graph, Node, Value
 from autofusion.patternlang import Pattern
+from frontend.declared import declare
 from fusion.support import Net, builtin, ops, pattern_of, reasons, run
 
 PLAIN = (2, 3)
@@ -282,11 +283,10 @@ def test_forms_are_tried_one_after_the_other(tmp_path: Path) -> None:
 
 def test_other_domains(tmp_path: Path) -> None:
     for domain, fused in (("com.acme", True), ("", False)):
-        net = Net()
-        net.op("Exp", net.input("x", PLAIN), "e")
-        graph = net.output("y")
-        graph.add(Node("Y", "Whirl", ("e",), ("y",), domain=domain), [Value("y", None, PLAIN)])
-        apply(tmp_path, "e = Exp(x)\ny = com.acme::Whirl(e)", graph)
+        graph = chain("Exp")
+        graph.outputs = ("y",)
+        graph.add(Node("Y", "RowScale", ("v0",), ("y",), domain=domain), [Value("y", None, PLAIN)])
+        apply(declare(tmp_path), "e = Exp(x)\ny = com.acme::RowScale(e)", graph)
         assert (len(graph) == 1) is fused
 
 

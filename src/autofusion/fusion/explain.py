@@ -107,6 +107,7 @@ def _make_miss(
         position=position,
         graph=scope.path,
         origin=tuple(dict.fromkeys(name for bound in binding.members for name in bound.node.origin)),
+        benefit=pattern.benefit,
     )
 
 

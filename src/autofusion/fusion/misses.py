@@ -19,7 +19,7 @@ class Miss:
     `text` its line.  `instead` is the display name of what was applied at the anchor, "" for nothing,
     and `left_out` the bound nodes that it does without.  `graph` names the control-flow node around it.
     `origin` has the ONNX nodes behind the bound ones; `is_near` is False of an attempt that came less than
-    half of the way, which is told only where somebody asks for its node or pattern.
+    half of the way, which is told only where somebody asks for its node or pattern.  `benefit` is the pattern's.
     """
 
     pattern: str
@@ -39,6 +39,7 @@ class Miss:
     left_out: tuple[str, ...] = ()
     origin: tuple[str, ...] = ()
     is_near: bool = True
+    benefit: int = 0
 
     @property
     def code(self) -> Code:
@@ -114,9 +115,9 @@ def is_worth_telling(miss: Miss, *, is_spelling: bool) -> bool:
 def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first.
 
-    A miss all of whose nodes another one bound, with more, says nothing beside it, and neither does one that wants
-    another operator where another miss came further with its anchor.  What was left out because results were beyond
-    their limits is always told.
+    A miss all of whose nodes another one bound, with more, says nothing beside it, and neither does one whose anchor
+    another one bound that came further: where it wants another operator, or no less than that one.  What was left out
+    because results were beyond their limits is always told.
     """
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
@@ -130,12 +131,16 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     return [miss for miss in best.values() if not _is_outdone(miss, binding)]
 
 
-def rank_miss(miss: Miss) -> tuple[bool, int, int, int]:
+def rank_miss(miss: Miss) -> tuple[bool, int, int, int, int, int]:
     """How far a miss came: statements that fitted, then few that are wanting, then nodes bound.
 
-    What nobody left out on purpose, `Reason.is_automatic`, comes before everything.
+    Of those that are equal in this the one that failed at a later statement came further, and then the pattern with
+    more benefit, which would have won.  What nobody left out on purpose, `Reason.is_automatic`, comes before
+    everything.
     """
-    return miss.reason.is_automatic, miss.satisfied, -miss.needed, len(miss.bound)
+    names = list(miss.bound)
+    place = names.index(miss.statement) if miss.statement in names else len(names)
+    return miss.reason.is_automatic, miss.satisfied, -miss.needed, len(names), place, miss.benefit
 
 
 def _is_outdone(miss: Miss, binding: Mapping[tuple[str, str], list[Miss]]) -> bool:
@@ -145,5 +150,8 @@ def _is_outdone(miss: Miss, binding: Mapping[tuple[str, str], list[Miss]]) -> bo
     nodes = frozenset(miss.bound.values())
     if any(nodes < frozenset(other.bound.values()) for node in nodes for other in binding[miss.graph, node]):
         return True
-    others = binding.get((miss.graph, miss.anchor), ())
-    return miss.code is Code.OPERATOR and any(other.satisfied > miss.satisfied for other in others)
+    further = [other for other in binding.get((miss.graph, miss.anchor), ()) if other.satisfied > miss.satisfied]
+    if miss.code is Code.OPERATOR:
+        return bool(further)
+    wanting = miss.needed - miss.satisfied
+    return wanting > 0 and any(other.needed - other.satisfied <= wanting for other in further)

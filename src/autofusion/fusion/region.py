@@ -100,6 +100,7 @@ def _make_miss(
         position=order[members[-1].name],
         graph=scope.path,
         origin=tuple(dict.fromkeys(name for node in members for name in node.origin)),
+        benefit=pattern.benefit,
     )
 
 
