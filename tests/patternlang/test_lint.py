@@ -8,6 +8,7 @@ import pytest
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.patternlang import find_builtin_patterns, lint_file
+from autofusion.patternlang.vocabulary import KERNELS
 
 HEADER = """schema  = 1
 name    = "sample"
@@ -263,4 +264,4 @@ def test_a_misspelt_statement_is_suggested(tmp_path: Path) -> None:
 
 def test_known_kernels_are_listed(tmp_path: Path) -> None:
     (finding,) = lint(tmp_path, HEADER.replace('"chain"', '"convv"') + FORM)
-    assert finding.help == "did you mean conv? known are conv, matmul, norm, embedding, attention, rotary, pointwise, chain"
+    assert finding.help == f"did you mean conv? known are {', '.join(KERNELS)}"

@@ -1,4 +1,4 @@
-"""The page docs/kernels.md describes every kernel of the table."""
+"""The pages docs/kernels.md and docs/fused-ops.md describe every kernel of the table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 
 from autofusion.plan import ACTIVATIONS, KERNELS, Kernel
 
-PAGE = (Path(__file__).parents[2] / "docs" / "kernels.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join((DOCS / name).read_text("utf-8") for name in ("kernels.md", "fused-ops.md"))
 
 
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=lambda kernel: kernel.name)
 def test_page_names_operands_and_attributes(kernel: Kernel):
-    section = re.search(rf"^## {kernel.name}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-    assert section is not None
-    words = set(re.findall(r"[a-z_]+\??", section.group(1)))
-    epilogue = {"activation", "alpha", "beta"} if "epilogue" in section.group(1) else set[str]()
+    section = "".join(re.findall(rf"^## {kernel.name}\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+    words = set(re.findall(r"[a-z_0-9]+\??", section))
+    epilogue = {"activation", "alpha", "beta"} if "epilogue" in section else set[str]()
     names = set(kernel.operands) - {"..."} | set(kernel.attributes)
     assert names - words - epilogue == set()
 

@@ -113,7 +113,7 @@ def compile_command(compiler: Compiler, isa: str, extra: Sequence[str] = ()) -> 
 def _link(compiler: Compiler, isa: str, path: Path) -> None:
     # A process may have the old file mapped: put the new one beside it, then in its place.
     fresh = path.with_suffix(".new")
-    command = compile_command(compiler, isa, ["-shared", "-s", "-Wl,-z,nodelete", "-o", str(fresh)]) + ["-lm"]
+    command = [*compile_command(compiler, isa, ["-shared", "-s", "-Wl,-z,nodelete", "-o", str(fresh)]), "-lm"]
     try:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:

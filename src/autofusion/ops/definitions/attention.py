@@ -69,7 +69,8 @@ def _mask(
     if dropped is not None and mode == "last":
         scores = _put(scores, dropped, fill)
     if attributes["causal"]:
-        scores = _put(scores, ~np.tri(*scores.shape[2:], past, dtype=bool), -np.inf)
+        queries, keys = map(int, scores.shape[2:])
+        scores = _put(scores, np.arange(keys) > np.arange(queries)[:, None] + past, -np.inf)
     return scores
 
 

@@ -28,7 +28,7 @@ def pad(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_
 
 def _extend(x: np.ndarray, axis: int, places: np.ndarray, mode: str, value: np.ndarray | None) -> np.ndarray:
     """x at `places` along `axis`, which may lie outside."""
-    extent = x.shape[axis]
+    extent = int(x.shape[axis])
     if mode == "constant" or extent == 0:
         inside = (places >= 0) & (places < extent)
         shape = (*x.shape[:axis], len(places), *x.shape[axis + 1 :])
