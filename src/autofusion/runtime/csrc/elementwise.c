@@ -80,9 +80,39 @@ static void run_chunk(const af_call *call, const run *r) {
         af_apply(&activation, r->y, r->y_step, r->y, r->y_step, r->count, 1);
 }
 
+enum { INNER = AF_AXES - 1 };
+
+/* A row of a binary step: its index along the outer axes, and where it begins in each operand. */
+typedef struct place {
+    int64_t at[INNER], a, b, y;
+} place;
+
+static place find_row(const af_binary *binary, int64_t row) {
+    place p = {.a = 0};
+    for (int axis = INNER - 1; axis >= 0; axis--) {
+        p.at[axis] = row % binary->extents[axis];
+        p.a += p.at[axis] * binary->a_strides[axis];
+        p.b += p.at[axis] * binary->b_strides[axis];
+        p.y += p.at[axis] * binary->y_strides[axis];
+        row /= binary->extents[axis];
+    }
+    return p;
+}
+
+static void advance(const af_binary *binary, place *p) {
+    for (int axis = INNER - 1; axis >= 0; axis--) {
+        int is_end = ++p->at[axis] == binary->extents[axis];
+        int64_t steps = is_end ? 1 - binary->extents[axis] : 1;
+        p->a += steps * binary->a_strides[axis];
+        p->b += steps * binary->b_strides[axis];
+        p->y += steps * binary->y_strides[axis];
+        if (!is_end) return;
+        p->at[axis] = 0;
+    }
+}
+
 void af_run_binary(const af_call *call, int64_t part, int64_t parts) {
     const af_binary *binary = &call->step->binary;
-    enum { INNER = AF_AXES - 1 };
     int64_t row_count = 1;
     for (int axis = 0; axis < INNER; axis++) row_count *= binary->extents[axis];
     af_range rows = {0, row_count}, columns = {0, binary->extents[INNER]};
@@ -90,21 +120,15 @@ void af_run_binary(const af_call *call, int64_t part, int64_t parts) {
         rows = share(row_count, 1, part, parts);
     else
         columns = share(columns.last, AF_PANEL, part, parts);
-    for (int64_t row = rows.first; row < rows.last; row++) {
-        int64_t a = 0, b = 0, y = 0;
-        for (int64_t axis = INNER - 1, rest = row; axis >= 0; axis--) {
-            int64_t at = rest % binary->extents[axis];
-            a += at * binary->a_strides[axis];
-            b += at * binary->b_strides[axis];
-            y += at * binary->y_strides[axis];
-            rest /= binary->extents[axis];
-        }
+    if (rows.first == rows.last) return;
+    place p = find_row(binary, rows.first);
+    for (int64_t row = rows.first; row < rows.last; row++, advance(binary, &p)) {
         run chunk = {.a_step = binary->a_strides[INNER], .b_step = binary->b_strides[INNER],
                      .y_step = binary->y_strides[INNER]};
         for (int64_t column = columns.first; column < columns.last; column += CHUNK) {
-            chunk.a = call->operands[AF_A] + a + column * chunk.a_step;
-            chunk.b = call->operands[AF_B] + b + column * chunk.b_step;
-            chunk.y = call->operands[AF_RESULT] + y + column * chunk.y_step;
+            chunk.a = call->operands[AF_A] + p.a + column * chunk.a_step;
+            chunk.b = call->operands[AF_B] + p.b + column * chunk.b_step;
+            chunk.y = call->operands[AF_RESULT] + p.y + column * chunk.y_step;
             chunk.count = smaller(columns.last - column, CHUNK);
             run_chunk(call, &chunk);
         }
