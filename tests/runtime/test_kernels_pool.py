@@ -68,6 +68,7 @@ GEOMETRIES: dict[str, dict[str, Any]] = {
     "global line": {"x": (1, 5, 11), "pitches": (3, 1)},
     "global volume": {"x": (1, 33, 3, 4, 5)},
     "global of one pixel": {"x": (3, 16, 1, 1)},
+    "global of no pixel": {"x": (2, 19, 0, 3)},
     "empty batch": {"x": (0, 8, 5, 5), "kernel": (3, 3)},
 }
 

@@ -184,7 +184,10 @@ def _encode_pool(bound: BoundStep) -> _Fields:
     if shape[:2] != bound.shape(y)[:2]:
         raise ValueError("its operand and its result do not fit")
     if bound.integer("is_global"):
-        window = [*_three(shape[2:], 1), 1, 1, 1, *_three(shape[2:], 1), 1, 1, 1, *[0] * 6, 1, 1, 1]
+        spatial = _three(shape[2:], 1)
+        # A window has a cell: of an axis without any, one of padding, which does not count.
+        kernel, ends = [max(extent, 1) for extent in spatial], [int(extent == 0) for extent in spatial]
+        window = [*spatial, 1, 1, 1, *kernel, 1, 1, 1, 0, 0, 0, *ends, 1, 1, 1]
     else:
         window = _window(bound, x, y, bound.integers("kernel", axes))
     ints = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from autofusion.ops.definitions.precision import required, widen
 def pool(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]) -> np.ndarray:
     """x [N, C, *spatial] reduced over windows to `out_shape`, by `kind` "max" or "average".
 
-    `is_global`: one window, the whole image.  Else the extents of `out_shape` may be more than the
+    `is_global`: one window, the whole image; of no pixels the maximum is minus infinity, the average NaN.  Else the extents of `out_shape` may be more than the
     padded image holds (ceil_mode): cells past it never count.  Padded cells are minus infinity for the
     maximum; in the average they count as zeros where `include_pad`, else not at all.
     """
@@ -23,12 +24,18 @@ def pool(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out
         wide = widen(x)
         if attributes["is_global"]:
             axes = tuple(range(2, x.ndim))
-            result = wide.max(axes, keepdims=True) if attributes["kind"] == "max" else wide.mean(axes, keepdims=True)
+            is_max = attributes["kind"] == "max"
+            result = wide.max(axes, keepdims=True, initial=-np.inf) if is_max else _average_image(wide, axes)
         elif attributes["kind"] == "max":
             result = _max_pool(wide, attributes, out_shape[2:])
         else:
             result = _average_pool(wide, attributes, out_shape[2:])
         return result.reshape(out_shape).astype(x.dtype, copy=False)
+
+
+def _average_image(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The mean of every channel; NaN of an image without pixels."""
+    return x.sum(axes, keepdims=True) / math.prod(x.shape[axis] for axis in axes)
 
 
 def _max_pool(x: np.ndarray, attributes: Mapping[str, Any], spatial: tuple[int, ...]) -> np.ndarray:
