@@ -44,6 +44,17 @@ main (float[n, 3] x, int64 turns, bool on) => (float[n, 3] y, float[t, n, 3] ste
   >
 }
 """
+STATELESS_LOOP = """
+main (float[n, 3] x, int64 turns) => (float[t, n, 3] all) <bool yes = {1}> {
+  all = Loop (turns, yes) <
+    body = body (int64 turn, bool going) => (bool again, float[n, 3] shown) {
+      again = Identity (going)
+      number = Cast <to = 1> (turn)
+      shown = Add (x, number)
+    }
+  >
+}
+"""
 SCAN = """
 main (float[s, 2] first, float[s, 2] second, float[2] total, float product)
   => (float[2] total_out, float product_out, float[2, s] sums, float[s] products) {
@@ -158,6 +169,16 @@ def test_a_loop_without_turns_hands_its_state_back(tmp_path: Path, backend: Back
     np.testing.assert_array_equal(found["y"], x)
     assert found["steps"].shape[0] == 0
     assert found["steps"].dtype == np.float32
+
+
+@pytest.mark.parametrize("condition", ["yes", ""])
+def test_a_loop_without_state_stacks_what_its_turns_show(condition: str, tmp_path: Path, backend: Backend) -> None:
+    proto = parse(STATELESS_LOOP)
+    proto.graph.node[0].input[1] = condition
+    session = open_model(proto, tmp_path, backend)
+    for turns in (1, 3):
+        feeds = {"x": random(turns, 2, 3), "turns": np.array(turns)}
+        assert_same(run_runtime(proto, feeds), session.run(feeds))
 
 
 def test_scan_carries_two_states(tmp_path: Path, backend: Backend) -> None:

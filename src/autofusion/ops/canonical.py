@@ -26,6 +26,7 @@ def canonicalize(node: Node, version: int, scope: Scope) -> Sequence[Node]:
     schema = schema_of(node.op, node.domain, version)
     if schema is None:
         return (replace(node, opaque=True, opset=version),)
+    node = _restore_places(node, schema)
     _check_arity(node, schema)
     filled = _fill_attributes(node, schema)
     row = find_operator(node.op, node.domain)
@@ -58,6 +59,14 @@ def _same(left: Node, right: Node) -> bool:
         return False
     pairs = ((value, right.attributes[name]) for name, value in left.attributes.items())
     return all(a is b or (isinstance(a, _PLAIN) and a == b) for a, b in pairs)
+
+
+def _restore_places(node: Node, schema: Schema) -> Node:
+    """`node` with the empty places at its end that its operator counts, such as the condition of a Loop."""
+    inputs = node.inputs
+    while len(inputs) < schema.input_count[0] and schema.input_slot(len(inputs)).kind == "optional":
+        inputs = (*inputs, "")
+    return node if inputs is node.inputs else replace(node, inputs=inputs)
 
 
 def _check_arity(node: Node, schema: Schema) -> None:

@@ -205,7 +205,7 @@ def _infer_map(node: Node, scope: Scope) -> Sequence[Value]:
 
 ROWS = (
     Operator("If", 7, infer=_infer_if),
-    Operator("Loop", 7, infer=_infer_loop),
+    Operator("Loop", 11, infer=_infer_loop),
     Operator("Scan", 9, convert=_convert_scan, infer=_infer_scan),
     Operator("SequenceMap", 17, infer=_infer_map),
 )
