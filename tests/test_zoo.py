@@ -23,9 +23,6 @@ from zoo.builder import SKELETONS, build_model, list_names, make_inputs
 # Of the largest output value: how far native results may lie from ONNX Runtime's, both float32.
 TOLERANCE = 1e-4
 
-# Architectures, by the beginning of a model's name, that run without a host step.
-NATIVE = ("testmodel", "resnet", "mobilenet_v2")
-
 # Fusions that a model must show, by display name, and the number of operators before.
 EXPECTED: dict[str, tuple[dict[str, int], int]] = {
     "resnet50_ts17_bn": ({"Conv+BN+ReLU": 33, "Conv+BN+Add+ReLU": 16, "Conv+BN": 4}, 175),
@@ -85,9 +82,8 @@ def test_report_counts_fusions(compiled: Compiled) -> None:
     assert report["operators_after"] < report["operators_before"]
 
 
-def test_host_steps_only_where_kernels_are_missing(compiled: Compiled) -> None:
-    if compiled.name.startswith(NATIVE):
-        assert compiled.report["host"] == []
+def test_no_step_runs_on_the_host(compiled: Compiled) -> None:
+    assert compiled.report["host"] == []
 
 
 def test_verifies(compiled: Compiled) -> None:
