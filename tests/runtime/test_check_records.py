@@ -135,7 +135,7 @@ WRONG = {
         dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
         activation=-1 winograd=1 winograd=2
     """,
-    "conv of tiles": "winograd=0 winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
+    "conv of tiles": "winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
     "depthwise": "channels=32 filters=32 batch=2147483648",
     "pool": """
         batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2
