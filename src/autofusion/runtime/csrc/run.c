@@ -18,7 +18,15 @@ static double estimate_program(const af_program *program) {
     return rows * columns * (double)program->length / 2;
 }
 
-/* Roughly how many vector operations a step takes; 0 where its result has no elements. */
+/* Bytes of all results: one may be empty while others are not. */
+static double count_result_bytes(const af_step *step) {
+    double bytes = (double)step->operands[AF_RESULT].bytes;
+    for (int place = AF_FURTHER; place < AF_SCRATCH; place++)
+        if (step->operands[place].space != AF_NONE) bytes += (double)step->operands[place].bytes;
+    return bytes;
+}
+
+/* Roughly how many vector operations a step takes; 0 where its results have no elements. */
 static double estimate_work(const af_step *step) {
     const af_conv *conv = &step->conv;
     const af_matmul *matmul = &step->matmul;
@@ -41,7 +49,7 @@ static double estimate_work(const af_step *step) {
     case AF_PROGRAM: return estimate_program(&step->program);
     default: {
         const af_data_kernel *data = af_find_data_kernel(step->kernel);
-        return data ? (double)step->operands[AF_RESULT].bytes / 16 * data->work : 0;
+        return data ? count_result_bytes(step) / 16 * data->work : 0;
     }
     }
 }
