@@ -22,8 +22,8 @@ TILE_MOST = 16
 ROWS_MOST = 240
 """Rows that a product packs at a time (ROWS_MOST of `product.c`)."""
 
-PACKED_MOST = ROWS_MOST * 256
-"""Elements that it packs at a time."""
+PACKED_MOST = ROWS_MOST * 512
+"""Elements that it packs at a time (PACKED_MOST there)."""
 
 RESULTS = 4
 """Results of a product (AF_RESULTS)."""

@@ -16,8 +16,12 @@ typedef struct task {
     float *right;        /* the second half of a gated product: [ROWS_MOST][columns] */
 } task;
 
-/* Rows of a block and columns of a part of the depth: what is packed of them stays in the second cache. */
-enum { ROWS_MOST = 240, DEPTH_MOST = 256, PACKED_MOST = ROWS_MOST * DEPTH_MOST };
+/* Rows of a block, columns of a part of the depth, and both together: what is packed stays in the second cache.
+   Longer parts need fewer sums between them; processors with wide vectors have larger caches. */
+enum { ROWS_MOST = 240, DEPTH_MOST = AF_WIDTH == 16 ? 768 : 256, PACKED_MOST = ROWS_MOST * 512 };
+
+/* Columns of a part of the depth for a single tile of rows; more of them would add up too many numbers in a row. */
+enum { SINGLE_DEPTH_MOST = 4096 };
 
 enum { PACKED_BYTES = sizeof(float) * PACKED_MOST, MOMENTS_BYTES = sizeof(af_moments) * ROWS_MOST };
 
@@ -117,7 +121,8 @@ static void run_block(const task *t, af_range rows, int64_t number, int64_t shar
                                                        (float)t->call->step->further);
     /* One tile of rows leaves b alone in the caches: the longer the run of a panel, the better. */
     int64_t count = rows.last - rows.first;
-    int64_t most = count > AF_PRODUCT_ROWS ? DEPTH_MOST : PACKED_MOST / (count > 0 ? count : 1);
+    int64_t most = SINGLE_DEPTH_MOST;
+    if (count > AF_PRODUCT_ROWS) most = smaller(DEPTH_MOST, PACKED_MOST / count);
     int64_t pieces = p->depth > most ? divide_up(p->depth, most) : 1;
     for (int64_t piece = 0; piece < pieces; piece++) {
         af_range depth = share(p->depth, 1, piece, pieces);
