@@ -7,9 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from autofusion.ir import DType, Graph, Node
+from autofusion.fusion.attention import Reading, read_attention
+from autofusion.fusion.attention.core import Term
+from autofusion.fusion.attention.masks import fit_term
+from autofusion.fusion.reasons import Reason
+from autofusion.ir import DType, Graph, Node, Value, parse_dim
+from autofusion.ir.dims import multiply
 from autofusion.lowering import lower
-from lowering.graphs import build, check_plan, fuse, kernels_of, node, randoms, run_graph, run_plan
+from lowering.graphs import Names, build, check_plan, fuse, kernels_of, node, randoms, run_graph, run_plan
 
 SHAPES = {"q": [2, 3, 4, 4], "k": [2, 3, 4, 4], "v": [2, 3, 4, 4]}
 
@@ -88,6 +93,29 @@ def test_a_present_of_unknown_shape_is_no_result_of_a_step() -> None:
     for name in ("pk", "pv"):
         graph.set_value(replace(graph.value(name), shape=None))
     assert kernels_of(lower(graph, backend="reference")) == ["host"]
+
+
+@pytest.mark.parametrize("op", ["MatMul", "Add", "Softmax"])
+@pytest.mark.parametrize("change", [{"domain": "mine"}, {"opaque": True}])
+def test_operators_that_only_have_the_name_are_something_else(op: str, change: dict[str, object]) -> None:
+    graph = build({**SHAPES, "m": [4]}, spelled(node("Add", "s m", "a"), last="a"), "y", {})
+    nodes = graph.topological()
+    assert isinstance(read_attention(nodes, Names(graph)), Reading)
+    others = [replace(item, **change) if item.op == op else item for item in nodes]
+    assert isinstance(read_attention(others, Names(graph)), Reason)
+
+
+@pytest.mark.parametrize(("extent", "period"), [("n", ("b", 3)), (1, (1, 1)), ("open", None)])
+def test_masks_of_merged_heads_have_the_extent_of_all(extent: str | int, period: tuple[object, ...] | None) -> None:
+    """One that may turn out to be 1 is no mask for every head."""
+    batch = parse_dim("b")
+    merged = multiply(batch, 3)
+    given = merged if extent == "n" else parse_dim(str(extent))
+    graph = build({"m": [4, 4]}, [node("Relu", "m", "y")], "y", {})
+    graph.set_value(Value("m", DType.FLOAT, (given, 4, 4)))
+    shape = fit_term(Term("m", (merged, 4, 4)), (batch, 3, 4, 4), Names(graph))
+    expected = None if period is None else tuple(parse_dim(str(dim)) for dim in (*period, 4, 4))
+    assert shape == expected
 
 
 def test_sums_of_sums_end() -> None:

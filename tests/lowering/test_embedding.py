@@ -75,6 +75,15 @@ def test_rows_that_are_read_elsewhere_need_a_step():
     assert "embedding" not in kernels_of(lower(graph, backend="reference"))
 
 
+@pytest.mark.parametrize("op", ["Gather", "Add", "LayerNormalization"])
+@pytest.mark.parametrize("change", [{"domain": "mine"}, {"opaque": True}])
+def test_operators_that_only_have_the_name_are_something_else(op: str, change: dict[str, object]):
+    nodes = [ROWS["t"], ROWS["u"], node("Add", "a b", "s"), NORM]
+    graph = make([replace(item, **change) if item.op == op else item for item in nodes], "y")
+    fuse(graph, "a b s y")
+    assert "embedding" not in kernels_of(lower(graph, backend="reference"))
+
+
 def test_an_extent_that_only_the_sum_tells():
     """Exporters cut the positions with a Slice, whose extent is the smaller of two."""
     graph = make([ROWS["t"], ROWS["u"], node("Add", "a b", "s")], "s")

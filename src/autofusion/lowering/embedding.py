@@ -26,6 +26,8 @@ def open_embedding(nodes: Sequence[Node], results: Collection[str], workspace: W
 
     `results` are the values that something else reads.
     """
+    if any(node.domain or node.opaque for node in nodes):
+        return None
     made = {name: node for node in nodes for name in node.results}
     norm = nodes[-1] if nodes[-1].op in _NORMS else None
     total = nodes[-1].input(0) if norm is not None else nodes[-1].outputs[0]
@@ -46,7 +48,7 @@ def open_embedding(nodes: Sequence[Node], results: Collection[str], workspace: W
 def _find_terms(total: str, made: Mapping[str, Node], workspace: Workspace) -> list[_Term] | None:
     """What is added, such that the sum of the first two comes first."""
     node = made.get(total)
-    if node is None or node.op not in ("Add", "Sum") or node.domain or len(node.inputs) != 2:
+    if node is None or node.op not in ("Add", "Sum") or len(node.inputs) != 2:
         term = _read_term(total, made, workspace)
         return [term] if term is not None and term[1] else None
     first, second = node.inputs
@@ -66,7 +68,7 @@ def _read_term(name: str, made: Mapping[str, Node], workspace: Workspace) -> _Te
     node = made.get(name)
     if node is None:
         return name, ""
-    is_rows = node.op == "Gather" and not node.domain and not node.opaque and read_integer(node, "axis", 0) == 0
+    is_rows = node.op == "Gather" and read_integer(node, "axis", 0) == 0
     is_ids = is_rows and workspace.scope.dtype(node.input(1)) in (DType.INT64, DType.INT32)
     return (node.input(0), node.input(1)) if is_ids else None
 

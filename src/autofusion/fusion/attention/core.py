@@ -90,9 +90,9 @@ class _Scores:
 
 def read_core(nodes: Iterable[Node], scope: Known) -> Core | Reason:
     """The one attention that `nodes` hold, or what keeps them from being what kernel `attention` computes."""
-    known = tuple(nodes)
+    known = tuple(node for node in nodes if not node.domain and not node.opaque)
     made = index_results(known)
-    weights = [node for node in known if node.op == "Softmax" and not node.domain]
+    weights = [node for node in known if node.op == "Softmax"]
     if len(weights) != 1:
         return refuse("softmax", str(len(weights)), "1", "one Softmax makes the weights of an attention")
     scores = _read_scores(weights[0].input(0), made, scope)

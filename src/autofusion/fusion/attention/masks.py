@@ -54,7 +54,8 @@ def _deal_one(extent: Dim, met: Dim, wanted: Shape) -> tuple[Dim, Dim] | None:
     batch, heads = wanted
     if extent == 1:
         return 1, 1
-    return (batch, heads) if met == multiply(batch, heads) else None
+    # An open extent may turn out to be 1, which is no batch of heads.
+    return (batch, heads) if extent == met == multiply(batch, heads) else None
 
 
 def _join(extents: Shape, met: Shape, batch: Dim) -> Dim | None:
