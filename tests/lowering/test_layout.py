@@ -119,6 +119,43 @@ def test_pixels_that_are_counted_by_other_axes_stay_where_they_are():
     ]
 
 
+def test_rows_of_pixels_become_an_image_without_a_step():
+    nodes = [
+        conv("x", "a"),
+        node("Transpose", "a", "b", perm=(0, 2, 3, 1)),
+        node("LayerNormalization", "b g", "c", axis=-1),
+        node("Transpose", "c", "d", perm=(0, 3, 1, 2)),
+        conv("d", "e"),
+        node("Transpose", "e", "y", perm=(0, 2, 3, 1)),
+    ]
+    graph = build(IMAGE, nodes, "y", {**W, "g": randoms(4, 4)})
+    check(graph, ["relayout", "conv", "norm", "conv", "strided"], {"n": 2})
+
+
+def test_tokens_become_an_image_without_a_step_and_are_relaid_for_who_reads_rows_of_it():
+    nodes = [
+        node("LayerNormalization", "x g", "a", axis=-1),
+        node("Transpose", "a", "b", perm=(0, 2, 1)),
+        node("Reshape", "b shape", "c"),
+        conv("c", "d"),
+        node("Softmax", "c", "s", axis=3),
+        node("Add", "d s", "y"),
+    ]
+    given = {**W, "g": randoms(4, 4), "shape": np.array([-1, 4, 6, 7])}
+    graph = build({"x": ["n", 42, 4]}, nodes, "y", given)
+    check(graph, ["norm", "conv", "relayout", "softmax", "relayout", "binary", "relayout"], {"n": 2})
+
+
+def test_a_turned_image_of_mirrored_axes_is_copied():
+    nodes = [
+        node("LayerNormalization", "x g", "a", axis=-1),
+        node("Transpose", "a", "b", perm=(0, 3, 2, 1)),
+        conv("b", "y"),
+    ]
+    graph = build({"x": ["n", 6, 7, 4]}, nodes, "y", {**W, "g": randoms(4, 4)})
+    check(graph, ["norm", "strided", "relayout", "conv", "relayout"], {"n": 2})
+
+
 def test_a_reshape_of_channels_needs_the_plain_form():
     nodes = [
         conv("x", "a"),

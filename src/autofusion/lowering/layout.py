@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from autofusion.lowering.layout_data import choose_data_layouts, is_stored_whole
+from autofusion.lowering.layout_data import choose_data_layouts, is_stored_whole, is_turned_whole
 from autofusion.lowering.records import Draft
 from autofusion.plan import KERNELS, Buffer, Layout, Size, Step
 
@@ -53,6 +53,9 @@ class _Assigner:
         wanted = self._choose(step)
         if step.kernel == "strided" and self._is_stored_whole(step, wanted):
             self._share(step)
+            return
+        if step.kernel == "strided" and self._is_turned_whole(step, wanted):
+            self._turn(step)
             return
         if step.kernel == "copy" and self._is_plain_copy_of_nhwc(step):
             self._steps.append(replace(step, kernel="relayout", inputs=(self._storages[step.inputs[0], "nhwc"],)))
@@ -99,6 +102,21 @@ class _Assigner:
         result = step.outputs[0]
         source = self._fetch(step.inputs[0], "nhwc", step)
         self._buffers[result] = replace(self._buffers[result], alias=self._root(source))
+
+    def _is_turned_whole(self, step: Step, wanted: _Wanted) -> bool:
+        """True where the result of a view is an inner value that has, as `nhwc`, the bytes of its row-major operand."""
+        source, result = self._draft.buffers[step.inputs[0]], self._buffers[step.outputs[0]]
+        if result.role != "inner" or result.dtype != "float" or wanted != _Wanted(("plain",), "plain"):
+            return False
+        return len(result.shape or ()) in RANKS and is_turned_whole(step, source.shape or (), result.shape or ())
+
+    def _turn(self, step: Step) -> None:
+        """The result of `step` is stored as `nhwc` alone, in the bytes of its operand."""
+        result = step.outputs[0]
+        source = self._fetch(step.inputs[0], "plain", step)
+        self._buffers[result] = replace(self._buffers[result], layout="nhwc", alias=self._root(source))
+        self._storages[result, "nhwc"] = result
+        del self._storages[result, "plain"]
 
     def _choose(self, step: Step) -> _Wanted:
         found = choose_data_layouts(step, self._draft.buffers, self._is_nhwc)

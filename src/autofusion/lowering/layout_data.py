@@ -7,7 +7,7 @@ from typing import cast
 
 from autofusion.ir.dims import product
 from autofusion.lowering.pixels import CHANNELS, find_axes, read_dims, store_view
-from autofusion.ops.strided import Strided, whole
+from autofusion.ops.strided import Strided, permute, reshape, whole
 from autofusion.plan import Buffer, Layout, Setting, Size, Step
 
 Layouts = tuple[tuple[Layout, ...], Layout]
@@ -80,3 +80,12 @@ def is_stored_whole(step: Step, source: tuple[Size, ...]) -> bool:
         return False
     stored = store_view(view, axes, shape)
     return stored.offset == 0 and stored.is_packed and product(view.shape) == product(shape)
+
+
+def is_turned_whole(step: Step, source: tuple[Size, ...], result: tuple[Size, ...]) -> bool:
+    """Whether a strided step gives images of shape `result` that, stored as `nhwc`, have the bytes of its operand."""
+    shape = read_dims(result)
+    view = reshape(read_view(step), shape)
+    if view is None or view.offset != 0 or product(shape) != product(read_dims(source)):
+        return False
+    return permute(view, [0, *range(2, len(shape)), 1]).is_packed
