@@ -5,29 +5,21 @@ Contracts as in `fusion.predicates`, which lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from autofusion.fusion.attention.masks import fits_extent
 from autofusion.fusion.attention.nodes import flatten_attention
 from autofusion.fusion.attention.reading import read_attention
 from autofusion.fusion.attention.surroundings import Surroundings
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_node
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import Node
 from autofusion.ops.operands import integer
-
-Outcome = tuple[str, Reason] | None
-
-
-def _node(binding: Binding, name: str) -> Node:
-    node = binding.node(name)
-    assert node is not None
-    return node
 
 
 def _check_takes_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    node = _node(binding, names[0])
+    node = find_node(binding, names[0])
     rank = scope.value(node.input(0)).rank
     if rank is None:
         return names[0], shape_unknown(names[0], node.input(0))
@@ -41,7 +33,7 @@ def _check_takes_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...
 def _check_attends(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """Products of rank 3 or 4 whose axes before the last two do not change from the scores to the result."""
     first, last = names
-    scores, result = (scope.value(_node(binding, name).outputs[0]) for name in names)
+    scores, result = (scope.value(find_node(binding, name).outputs[0]) for name in names)
     for name, value in ((first, scores), (last, result)):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -62,7 +54,7 @@ def _check_meets_scores(scope: Scope, binding: Binding, names: tuple[str, ...]) 
     """The mask broadcasts to the scores that its node has, axis 0 split or not, and widens nothing."""
     name, reader = names
     value = scope.value(binding.value(name) or "")
-    others = [operand for operand in _node(binding, reader).inputs if operand != value.name]
+    others = [operand for operand in find_node(binding, reader).inputs if operand != value.name]
     target = scope.value(next((operand for operand in others if scope.constant(operand) is None), value.name))
     if value.shape is None:
         return name, shape_unknown(name, value.name)
@@ -92,7 +84,7 @@ def _check_is_one_attention(scope: Scope, binding: Binding, names: tuple[str, ..
     return (names[0], reading) if isinstance(reading, Reason) else None
 
 
-ATTENTION_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+ATTENTION_CHECKS: Mapping[str, Check] = {
     "takes_last_axis": _check_takes_last_axis,
     "attends": _check_attends,
     "meets_scores": _check_meets_scores,

@@ -5,32 +5,21 @@ Contracts as in `fusion.predicates`, which lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
 
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_node, find_value
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import Node, Value
-
-Outcome = tuple[str, Reason] | None
-
-
-def _value(scope: Scope, binding: Binding, name: str) -> Value:
-    return scope.value(binding.value(name) or "")
-
-
-def _node(binding: Binding, name: str) -> Node:
-    node = binding.node(name)
-    assert node is not None
-    return node
+from autofusion.ir import Node
 
 
 def _check_along_axis_one(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     one, other = names
-    vector, result = _value(scope, binding, one), _value(scope, binding, other)
+    vector, result = find_value(scope, binding, one), find_value(scope, binding, other)
     for name, value in ((one, vector), (other, result)):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -54,7 +43,7 @@ def _check_along_axis_one(scope: Scope, binding: Binding, names: tuple[str, ...]
 
 
 def _check_per_column(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    matrix = _value(scope, binding, names[0])
+    matrix = find_value(scope, binding, names[0])
     if matrix.shape is None:
         return names[0], shape_unknown(names[0], matrix.name)
     for name in names[1:]:
@@ -62,7 +51,7 @@ def _check_per_column(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
             detail = f"{matrix.name!r} has shape {spell_shape(matrix.shape)}; its columns are channels at rank 2 only"
             reason = Reason(Code.KERNEL_LIMIT, (f"{names[0]}.rank", str(len(matrix.shape)), "2"), detail)
             return names[0], reason
-        vector = _value(scope, binding, name)
+        vector = find_value(scope, binding, name)
         if vector.shape is None:
             return name, shape_unknown(name, vector.name)
         if vector.shape != matrix.shape[1:]:
@@ -74,13 +63,13 @@ def _check_per_column(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
 
 def _check_per_filter(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The weight of a ConvTranspose is [inputs, outputs / group, ...]."""
-    node = _node(binding, names[0])
+    node = find_node(binding, names[0])
     weight = scope.value(node.input(1))
     if weight.shape is None:
         return names[0], shape_unknown(names[0], weight.name)
     channels = weight.shape[1] * cast(int, node.attributes.get("group", 1))
     for name in names[1:]:
-        vector = _value(scope, binding, name)
+        vector = find_value(scope, binding, name)
         if vector.shape is None:
             return name, shape_unknown(name, vector.name)
         if vector.shape != (channels,):
@@ -137,7 +126,7 @@ def _channel_peaks(product: Node, weight: np.ndarray) -> np.ndarray:
 
 def _check_pads_with_zeros(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The Pad of `names[0]` can be the padding of the convolution or pool of `names[1]`."""
-    pad, reader = _node(binding, names[0]), _node(binding, names[1])
+    pad, reader = find_node(binding, names[0]), find_node(binding, names[1])
     mode, automatic = str(pad.attributes.get("mode", "constant")), str(reader.attributes.get("auto_pad", "NOTSET"))
     if mode != "constant":
         detail = f"{pad.name} pads by {mode}, only constant padding moves into {reader.name}"
@@ -174,7 +163,7 @@ def _check_padded_axes(scope: Scope, name: str, pad: Node) -> Outcome:
 
 def _check_counts_padding(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """Zeros that are part of the image count in an average, so padded cells must count too."""
-    pool = _node(binding, names[0])
+    pool = find_node(binding, names[0])
     counts, pads = pool.attributes.get("count_include_pad", 0), cast(tuple[int, ...], pool.attributes.get("pads", ()))
     if pool.attributes.get("ceil_mode", 0):
         detail = f"{pool.name} rounds its extents up, so windows may end past the padding"
@@ -186,7 +175,7 @@ def _check_counts_padding(scope: Scope, binding: Binding, names: tuple[str, ...]
 
 
 def _check_is_gate(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    node = _node(binding, names[0])
+    node = find_node(binding, names[0])
     last = node
     while last.body is not None:
         last = last.body.topological()[-1]
@@ -198,8 +187,8 @@ def _check_is_gate(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Ou
 
 def _check_shuffles_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """`[N, C, ...]` read as `[N, groups, C / groups, ...]`, and in the end as the first shape again."""
-    split, joined = (_value(scope, binding, name) for name in names)
-    source = scope.value(_node(binding, names[0]).input(0))
+    split, joined = (find_value(scope, binding, name) for name in names)
+    source = scope.value(find_node(binding, names[0]).input(0))
     for name, value in zip((names[0], *names), (source, split, joined), strict=True):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -220,7 +209,7 @@ def _check_shuffles_channels(scope: Scope, binding: Binding, names: tuple[str, .
     return names[1], Reason(Code.AXIS, (got, want), detail, value=joined.name)
 
 
-FOLD_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+FOLD_CHECKS: Mapping[str, Check] = {
     "per_column": _check_per_column,
     "per_filter": _check_per_filter,
     "along_axis_one": _check_along_axis_one,

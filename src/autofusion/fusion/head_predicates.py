@@ -5,27 +5,17 @@ Contracts as in `fusion.predicates`, which lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_node, find_value
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import Node, Shape, Value
+from autofusion.ir import Node, Shape
 from autofusion.ir.dims import multiply
 
-Outcome = tuple[str, Reason] | None
 Places = tuple[int, int, int]
 """Start, end and step of what a Slice takes, counted from the front."""
-
-
-def _value(scope: Scope, binding: Binding, name: str) -> Value:
-    return scope.value(binding.value(name) or "")
-
-
-def _node(binding: Binding, name: str) -> Node:
-    node = binding.node(name)
-    assert node is not None
-    return node
 
 
 def _number(scope: Scope, name: str) -> int | None:
@@ -71,7 +61,7 @@ def _width(scope: Scope, node: Node) -> int:
 def _check_halves(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The slices are the first and the second half of the last axis."""
     for place, name in enumerate(names):
-        node = _node(binding, name)
+        node = find_node(binding, name)
         width = _width(scope, node)
         want = (0, width // 2, 1) if place == 0 else (width // 2, width, 1)
         reason = _compare_cut(scope, name, node, want, width % 2 == 0)
@@ -83,7 +73,7 @@ def _check_halves(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Out
 def _check_alternates(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The slices are the elements of even and of odd place of the last axis."""
     for place, name in enumerate(names):
-        node = _node(binding, name)
+        node = find_node(binding, name)
         width = _width(scope, node)
         reason = _compare_cut(scope, name, node, (place, width, 2), width % 2 == 0)
         if reason is not None:
@@ -93,12 +83,12 @@ def _check_alternates(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
 
 def _check_leads(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The first slice is the beginning of the last axis, the second one the rest."""
-    first = _read_cut(scope, names[0], _node(binding, names[0]))
+    first = _read_cut(scope, names[0], find_node(binding, names[0]))
     if isinstance(first, Reason):
         return names[0], first
-    width = _width(scope, _node(binding, names[0]))
+    width = _width(scope, find_node(binding, names[0]))
     for name, want in zip(names, ((0, first[1], 1), (first[1], width, 1)), strict=True):
-        reason = _compare_cut(scope, name, _node(binding, name), want, is_even=True)
+        reason = _compare_cut(scope, name, find_node(binding, name), want, is_even=True)
         if reason is not None:
             return name, reason
     return None
@@ -107,7 +97,7 @@ def _check_leads(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outc
 def _check_splits_evenly(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The results of the Split are equal halves of the last axis."""
     name = names[0]
-    node = _node(binding, name)
+    node = find_node(binding, name)
     widths = [_last_extent(scope, result) for result in node.outputs]
     if len(widths) == 2 and widths[0] is not None and widths[0] == widths[1]:
         return None
@@ -124,7 +114,7 @@ def _last_extent(scope: Scope, value: str) -> int | None:
 def _check_adds_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """Each view puts one axis of extent 1 behind the last."""
     for name in names:
-        node = _node(binding, name)
+        node = find_node(binding, name)
         source, result = scope.value(node.input(0)), scope.value(node.outputs[0])
         for value in (source, result):
             if value.shape is None:
@@ -139,7 +129,7 @@ def _check_adds_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...]
 
 def _check_pairs_up(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The first value is the second with its last axis read as pairs."""
-    pairs, whole = (_value(scope, binding, name) for name in names)
+    pairs, whole = (find_value(scope, binding, name) for name in names)
     for name, value in zip(names, (pairs, whole), strict=True):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -157,7 +147,7 @@ def _check_repeats_heads(scope: Scope, binding: Binding, names: tuple[str, ...])
     """Every head stands beside its copies: [batch, heads, copies, rows, width] read as [batch, heads * copies, ...]."""
     shapes: list[Shape] = []
     for name in names:
-        value = _value(scope, binding, name)
+        value = find_value(scope, binding, name)
         if value.shape is None:
             return name, shape_unknown(name, value.name)
         shapes.append(value.shape)
@@ -175,7 +165,7 @@ def _check_repeats_heads(scope: Scope, binding: Binding, names: tuple[str, ...])
     return names[1], Reason(Code.KERNEL_LIMIT, ("heads", got, want), detail, value=binding.value(names[1]) or "")
 
 
-HEAD_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+HEAD_CHECKS: Mapping[str, Check] = {
     "halves": _check_halves,
     "alternates": _check_alternates,
     "leads": _check_leads,

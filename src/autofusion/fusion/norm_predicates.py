@@ -10,29 +10,18 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_node, find_value
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import DType, Node, Shape, Value
-
-Outcome = tuple[str, Reason] | None
+from autofusion.ir import DType, Node, Shape
 
 _WIDTH = {DType.FLOAT16: 16, DType.BFLOAT16: 16, DType.FLOAT: 32, DType.DOUBLE: 64}
-
-
-def _value(scope: Scope, binding: Binding, name: str) -> Value:
-    return scope.value(binding.value(name) or "")
-
-
-def _node(binding: Binding, name: str) -> Node:
-    node = binding.node(name)
-    assert node is not None
-    return node
 
 
 def _check_result_like(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     name = names[0]
     root = binding.root
-    value, result = _value(scope, binding, name), scope.value(root.node.outputs[0])
+    value, result = find_value(scope, binding, name), scope.value(root.node.outputs[0])
     if value.shape is None:
         return name, shape_unknown(name, value.name)
     if result.shape is None:
@@ -64,12 +53,12 @@ def _reduced_axes(scope: Scope, name: str, node: Node) -> list[int] | Reason:
 
 def _check_over_last_axes(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     for name in names:
-        node = _node(binding, name)
+        node = find_node(binding, name)
         got = _reduced_axes(scope, name, node)
         if isinstance(got, Reason):
             return name, got
         rank = scope.value(node.input(0)).rank or 0
-        first = _reduced_axes(scope, names[0], _node(binding, names[0]))
+        first = _reduced_axes(scope, names[0], find_node(binding, names[0]))
         want = list(range(rank - max(len(got), 1), rank)) if name == names[0] else first
         if got != want:
             detail = f"{node.name} reduces axes {got}, {want} was expected"
@@ -80,7 +69,7 @@ def _check_over_last_axes(scope: Scope, binding: Binding, names: tuple[str, ...]
 def _check_over_one_axis(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     wanted: list[int] | None = None
     for name in names:
-        node = _node(binding, name)
+        node = find_node(binding, name)
         got = _reduced_axes(scope, name, node)
         if isinstance(got, Reason):
             return name, got
@@ -94,7 +83,7 @@ def _check_over_one_axis(scope: Scope, binding: Binding, names: tuple[str, ...])
 
 def _check_over_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     for name in names:
-        node = _node(binding, name)
+        node = find_node(binding, name)
         got = _reduced_axes(scope, name, node)
         if isinstance(got, Reason):
             return name, got
@@ -106,7 +95,7 @@ def _check_over_channels(scope: Scope, binding: Binding, names: tuple[str, ...])
 
 def _check_spans(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The extents of each value are those that the reduction reduces."""
-    node = _node(binding, names[0])
+    node = find_node(binding, names[0])
     source = scope.value(node.input(0))
     axes = _reduced_axes(scope, names[0], node)
     if isinstance(axes, Reason):
@@ -114,7 +103,7 @@ def _check_spans(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outc
     assert source.shape is not None
     block = tuple(source.shape[axis] for axis in axes)
     for name in names[1:]:
-        value = _value(scope, binding, name)
+        value = find_value(scope, binding, name)
         if value.shape is None:
             return name, shape_unknown(name, value.name)
         if value.shape != block:
@@ -126,7 +115,7 @@ def _check_spans(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outc
 
 def _check_widens(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     for name in names:
-        node = _node(binding, name)
+        node = find_node(binding, name)
         source, result = scope.value(node.input(0)), scope.value(node.outputs[0])
         before, after = (_WIDTH.get(value.dtype, 0) if value.dtype else 0 for value in (source, result))
         if not 0 < before < after:
@@ -139,7 +128,7 @@ def _check_widens(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Out
 def _check_filled(number: float) -> Callable[[Scope, Binding, tuple[str, ...]], Outcome]:
     def check(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
         for name in names:
-            value = _value(scope, binding, name)
+            value = find_value(scope, binding, name)
             array = scope.constant(value.name)
             if array is None:
                 return name, Reason(Code.NOT_CONSTANT, (name,), f"{value.name!r} is no constant", value=value.name)
@@ -155,14 +144,14 @@ def _check_filled(number: float) -> Callable[[Scope, Binding, tuple[str, ...]], 
 
 def _check_along_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """Each value after the first holds one element for each channel of the first and broadcasts along axis 1."""
-    image = _value(scope, binding, names[0])
+    image = find_value(scope, binding, names[0])
     if image.shape is None:
         return names[0], shape_unknown(names[0], image.name)
     rank = len(image.shape)
     wants = [tuple(extent if axis == 1 else 1 for axis, extent in enumerate(image.shape))]
     wants.append(wants[0][1:])
     for name in names[1:]:
-        value = _value(scope, binding, name)
+        value = find_value(scope, binding, name)
         if value.shape is None:
             return name, shape_unknown(name, value.name)
         if rank < 2 or value.shape not in wants:
@@ -182,7 +171,7 @@ def _holds_whole_channels(grouped: Shape, image: Shape) -> bool:
 def _check_groups_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     """The first value is the second with its channels in groups: [batch, groups, rest], whole channels in each."""
     name = names[0]
-    grouped, image = _value(scope, binding, name), _value(scope, binding, names[1])
+    grouped, image = find_value(scope, binding, name), find_value(scope, binding, names[1])
     for each, value in ((name, grouped), (names[1], image)):
         if value.shape is None:
             return each, shape_unknown(each, value.name)
@@ -195,7 +184,7 @@ def _check_groups_channels(scope: Scope, binding: Binding, names: tuple[str, ...
     return name, Reason(Code.KERNEL_LIMIT, ("groups", got, want), detail, value=grouped.name)
 
 
-NORM_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+NORM_CHECKS: Mapping[str, Check] = {
     "result_like": _check_result_like,
     "over_last_axes": _check_over_last_axes,
     "over_one_axis": _check_over_one_axis,

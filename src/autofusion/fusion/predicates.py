@@ -6,31 +6,25 @@ returns the name at fault with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from autofusion.fusion.attention_predicates import ATTENTION_CHECKS
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_value
 from autofusion.fusion.fold_predicates import FOLD_CHECKS
 from autofusion.fusion.head_predicates import HEAD_CHECKS
 from autofusion.fusion.norm_predicates import NORM_CHECKS
 from autofusion.fusion.product_predicates import PRODUCT_CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import DType, Value
-
-Outcome = tuple[str, Reason] | None
-Check = Callable[[Scope, Binding, tuple[str, ...]], Outcome]
-
-
-def _value(scope: Scope, binding: Binding, name: str) -> Value:
-    return scope.value(binding.value(name) or "")
+from autofusion.ir import DType
 
 
 def _check_one_float_type(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     wanted: DType | None = None
     for name in names:
-        value = _value(scope, binding, name)
+        value = find_value(scope, binding, name)
         got = "unknown" if value.dtype is None else value.dtype.value
         if value.dtype is None or not value.dtype.is_float:
             detail = f"{value.name!r} has element type {got}, a floating type was expected"
@@ -44,7 +38,7 @@ def _check_one_float_type(scope: Scope, binding: Binding, names: tuple[str, ...]
 
 def _check_same_shape(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     one, other = names
-    left, right = _value(scope, binding, one), _value(scope, binding, other)
+    left, right = find_value(scope, binding, one), find_value(scope, binding, other)
     for name, value in ((one, left), (other, right)):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -61,7 +55,7 @@ def _check_same_shape(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
 
 def _check_broadcasts(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     one, other = names
-    left, right = _value(scope, binding, one), _value(scope, binding, other)
+    left, right = find_value(scope, binding, one), find_value(scope, binding, other)
     for name, value in ((one, left), (other, right)):
         if value.shape is None:
             return name, shape_unknown(name, value.name)
@@ -84,7 +78,7 @@ def _check_along_last_axis(scope: Scope, binding: Binding, names: tuple[str, ...
     outcome = _check_broadcasts(scope, binding, names)
     if outcome is not None:
         return outcome
-    vector = _value(scope, binding, one)
+    vector = find_value(scope, binding, one)
     assert vector.shape is not None
     for axis, extent in enumerate(vector.shape[:-1]):
         if extent != 1:
@@ -110,11 +104,11 @@ def _check_swaps_last_two(scope: Scope, binding: Binding, names: tuple[str, ...]
 
 
 def _check_per_channel(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    weight = _value(scope, binding, names[0])
+    weight = find_value(scope, binding, names[0])
     if weight.shape is None:
         return names[0], shape_unknown(names[0], weight.name)
     for name in names[1:]:
-        vector = _value(scope, binding, name)
+        vector = find_value(scope, binding, name)
         if vector.shape is None:
             return name, shape_unknown(name, vector.name)
         if vector.shape != weight.shape[:1]:
@@ -163,7 +157,7 @@ def _check_reduces_to_channels(scope: Scope, binding: Binding, names: tuple[str,
 
 def _check_keeps_channels(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     one, other = names
-    flat, pooled = _value(scope, binding, one), _value(scope, binding, other)
+    flat, pooled = find_value(scope, binding, one), find_value(scope, binding, other)
     for name, value in ((one, flat), (other, pooled)):
         if value.shape is None:
             return name, shape_unknown(name, value.name)

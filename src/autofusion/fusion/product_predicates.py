@@ -5,25 +5,17 @@ Contracts as in `fusion.predicates`, which lists them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from autofusion.fusion.binding import Binding
+from autofusion.fusion.checks import Check, Outcome, find_node
 from autofusion.fusion.products import ends_product, find_group, find_stray_reader
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
-from autofusion.ir import Node
-
-Outcome = tuple[str, Reason] | None
-
-
-def _node(binding: Binding, name: str) -> Node:
-    node = binding.node(name)
-    assert node is not None
-    return node
 
 
 def _check_feeds_no_product(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
-    node = _node(binding, names[0])
+    node = find_node(binding, names[0])
     rank = scope.value(node.input(0)).rank
     is_rows = rank is not None and node.attributes.get("axis") in (-1, rank - 1)
     group = find_group(scope, node.outputs[0]) if is_rows else ()
@@ -46,7 +38,7 @@ def _check_takes_sum(scope: Scope, binding: Binding, names: tuple[str, ...]) -> 
 
 def _check_reads_rows(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     name, value = names[0], binding.value(names[1]) or ""
-    stray = find_stray_reader(scope, _node(binding, name), value)
+    stray = find_stray_reader(scope, find_node(binding, name), value)
     if stray is None:
         return None
     detail = f"{stray.name} ({stray.op}) does not multiply the rows of {value!r} by a constant matrix"
@@ -55,7 +47,7 @@ def _check_reads_rows(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
 
 def _check_fits_block(scope: Scope, binding: Binding, names: tuple[str, ...]) -> Outcome:
     name = names[0]
-    node = _node(binding, name)
+    node = find_node(binding, name)
     source = scope.value(node.input(0))
     axis = node.attributes.get("axis", -1)
     if source.shape is None:
@@ -77,7 +69,7 @@ def _check_fits_block(scope: Scope, binding: Binding, names: tuple[str, ...]) ->
     return None
 
 
-PRODUCT_CHECKS: Mapping[str, Callable[[Scope, Binding, tuple[str, ...]], Outcome]] = {
+PRODUCT_CHECKS: Mapping[str, Check] = {
     "fits_block": _check_fits_block,
     "feeds_no_product": _check_feeds_no_product,
     "takes_sum": _check_takes_sum,

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+from autofusion.fusion.products import MAX_PARTS
 from autofusion.lowering.matrices import join_columns, take_matrix
 from autofusion.lowering.records import NO_EPILOGUE, Call
 from autofusion.lowering.workspace import Workspace
 from autofusion.plan import Setting
-
-MAX_PARTS = 4
-"""Results of one product, as the kernel table has them."""
 
 
 @dataclass(frozen=True)
