@@ -16,8 +16,9 @@ def pool(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out
     """x [N, C, *spatial] reduced over windows to `out_shape`, by `kind` "max" or "average".
 
     `is_global`: one window, the whole image; of no pixels the maximum is minus infinity, the average NaN.
-    Else the extents of `out_shape` may be more than the padded image holds (ceil_mode): cells past it never count.  Padded cells are minus infinity for the
-    maximum; in the average they count as zeros where `include_pad`, else not at all.
+    Else the extents of `out_shape` may be more than the padded image holds (ceil_mode): cells past it never
+    count.  Padded cells are minus infinity for the maximum; in the average they count as zeros where
+    `include_pad`, else not at all.
     """
     x = required(inputs, 0)
     with np.errstate(all="ignore"):
