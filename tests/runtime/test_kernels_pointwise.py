@@ -199,6 +199,7 @@ def test_powers_are_exact_to_a_millionth(native: Native, exponent: float) -> Non
         ([instruct("Add", 0)], "register -1"),
         ([instruct("Constant", alpha=float(number)) for number in range(41)], "41 instructions"),
         ([instruct("Clip", 0)] * 21, "42 instructions"),
+        ([instruct("Constant", alpha=10**400)], "too large"),
     ],
 )
 def test_programs_that_cannot_run_are_refused(program: list[list[Any]], message: str) -> None:

@@ -113,7 +113,7 @@ def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
             continue
         try:
             largest = max(largest, measure(BoundStep(step, plan.buffers, shapes)))
-        except (ValueError, IndexError, KeyError) as error:
+        except (ValueError, IndexError, KeyError, OverflowError) as error:
             raise _refuse(step, error) from error
     return largest * threads
 
