@@ -156,6 +156,12 @@ def test_the_black_list_wins() -> None:
             "--no-fusion-op names 'conv_bn_act', which is no operator",
             "",
         ),
+        (
+            Controls(disabled={"\udcff": BY}),
+            "AF310",
+            f"{BY} names '\\udcff', which is no operator and no pattern",
+            "",
+        ),
         (Controls(level=4), "AF311", "fusion level 4 does not exist", "the levels are 1, 2 and 3"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast, get_args
@@ -14,6 +15,8 @@ from autofusion.ops.table import Scope
 AttributeKind = Literal["float", "int", "string", "floats", "ints", "strings"]
 
 KINDS: tuple[AttributeKind, ...] = get_args(AttributeKind)
+
+_LARGEST_FLOAT = 3.4028234663852886e38
 
 BODY_OPSET = 17
 """The opset of the operators that expressions become."""
@@ -148,8 +151,16 @@ def _complete_attributes(node: Node, operator: CustomOperator) -> dict[str, Attr
 
 
 def is_of_kind(value: object, kind: AttributeKind) -> bool:
-    """True where `value` is an attribute of this kind; a list is a tuple."""
-    one: type = {"float": float, "int": int, "string": str}[kind.removesuffix("s")]
+    """True where `value` is an attribute of this kind that ONNX can hold; a list is a tuple."""
     if not kind.endswith("s"):
-        return type(value) is one
-    return isinstance(value, tuple) and all(type(item) is one for item in cast(tuple[object, ...], value))
+        return _is_one(value, kind)
+    items = cast(tuple[object, ...], value)
+    return isinstance(value, tuple) and all(_is_one(item, kind.removesuffix("s")) for item in items)
+
+
+def _is_one(value: object, kind: str) -> bool:
+    if kind == "int":
+        return type(value) is int and -(2**63) <= value < 2**63
+    if kind == "float":
+        return type(value) is float and not _LARGEST_FLOAT < abs(value) < math.inf
+    return type(value) is str

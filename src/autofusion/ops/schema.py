@@ -73,6 +73,9 @@ def schema_of(name: str, domain: str = "", version: int | None = None) -> Schema
     """The form that operator `name` has in opset `version` (None: the newest reviewed), None where ONNX has none."""
     import onnx.defs
 
+    # Users write names too; one that has no form in UTF-8 cannot be asked for.
+    if not (name.isascii() and domain.isascii()):
+        return None
     limit = 2**31 - 1 if domain else newest_opset()
     try:
         schema = onnx.defs.get_schema(name, limit if version is None else version, domain)

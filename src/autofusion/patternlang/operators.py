@@ -192,8 +192,13 @@ def _read_default(value: object, kind: AttributeKind) -> Attribute | None:
     """`value` as an attribute of `kind`, None where it is none; an integer does for a float."""
     is_float = kind in ("float", "floats")
     if not isinstance(value, list):
-        found = float(value) if is_float and type(value) is int else value
+        found = _widen(value) if is_float else value
     else:
         items = cast(list[object], value)
-        found = tuple(float(item) if is_float and type(item) is int else item for item in items)
+        found = tuple(_widen(item) if is_float else item for item in items)
     return cast(Attribute, found) if is_of_kind(found, kind) else None
+
+
+def _widen(value: object) -> object:
+    """An integer as a float; one of more than 64 bits stays what it is, which is no float."""
+    return float(value) if type(value) is int and is_of_kind(value, "int") else value
