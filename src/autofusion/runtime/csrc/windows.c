@@ -63,9 +63,12 @@ static int64_t count_before(const strip *s, int64_t place, int64_t bound) {
 /* One tap of every window; `line` is null outside the image. */
 static void point_to_tap(const strip *s, const float *line, int64_t place, const float **entry) {
     const af_conv *conv = s->windows->conv;
+    if (!line) {
+        for (int64_t i = 0; i < s->count; i++) entry[i] = s->windows->zeros;
+        return;
+    }
     int64_t step = conv->window.strides[2] * conv->x_pitch;
-    int64_t low = line ? count_before(s, place, 0) : s->count;
-    int64_t high = line ? count_before(s, place, conv->window.x[2]) : s->count;
+    int64_t low = count_before(s, place, 0), high = count_before(s, place, conv->window.x[2]);
     const float *first = line + place * conv->x_pitch;
     for (int64_t i = 0; i < low; i++) entry[i] = s->windows->zeros;
     for (int64_t i = low; i < high; i++) entry[i] = first + i * step;
