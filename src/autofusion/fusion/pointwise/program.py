@@ -159,7 +159,7 @@ class _Writer:
             detail = f"it would read {count} values, the kernel takes {MAX_OPERANDS}"
             raise Unfit(_limit("operands", str(count), str(MAX_OPERANDS), detail))
         if length > MAX_INSTRUCTIONS:
-            detail = f"it would take {length} instructions, the kernel has {MAX_INSTRUCTIONS}"
+            detail = f"it would take {length} instructions, a program has {MAX_INSTRUCTIONS}"
             raise Unfit(_limit("instructions", str(length), str(MAX_INSTRUCTIONS), detail))
         axes = self._count_axes(bool(reduce))
         if axes > MAX_AXES:
