@@ -101,7 +101,13 @@ def test_bindings_that_contradict_are_refused(tmp_path: Path, bindings: dict[str
 def test_unknown_names_come_with_close_ones(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load(tmp_path, ["batch", "sequence"], dims={"sequnce": 4})
-    assert caught.value.diagnostic.help == "known are 'sequence'"
+    assert caught.value.diagnostic.help == "did you mean 'sequence'?"
+
+
+def test_unknown_names_without_close_ones_come_with_all(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, ["batch", "sequence"], dims={"m": 4})
+    assert caught.value.diagnostic.help == "known are 'batch', 'sequence'"
 
 
 def test_what_is_bound_is_checked_by_inference(tmp_path: Path) -> None:

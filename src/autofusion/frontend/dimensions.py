@@ -195,6 +195,10 @@ def _misuse(code: str, problem: str, remedy: str = "") -> UsageError:
 
 def _unknown(code: str, what: str, name: str, known: Iterable[str]) -> UsageError:
     choices = list(known)
-    close = difflib.get_close_matches(name, choices, 3) or choices
-    remedy = f"known are {', '.join(map(repr, close))}" if close else f"the model has no {what}s to bind"
-    return _misuse(code, f"the model has no {what} {name!r}", remedy)
+    problem = f"the model has no {what} {name!r}"
+    if not choices:
+        return _misuse(code, problem, f"the model has no {what}s to bind")
+    close = difflib.get_close_matches(name, choices, 3)
+    if close:
+        return _misuse(code, problem, f"did you mean {', '.join(map(repr, close))}?")
+    return _misuse(code, problem, f"known are {', '.join(map(repr, choices))}")
