@@ -79,8 +79,17 @@ def test_the_first_fault_is_raised_and_the_others_noted(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(PatternError, match="is no folder of patterns"):
+    with pytest.raises(PatternError, match="is no folder of patterns") as caught:
         load_patterns([tmp_path / "absent"])
+    assert caught.value.diagnostic.help == "name a folder that exists"
+
+
+def test_a_file_in_the_place_of_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("schema = 1\n", encoding="utf-8")
+    with pytest.raises(PatternError, match="is no folder of patterns") as caught:
+        load_patterns([path])
+    assert caught.value.diagnostic.help == "name the folder that holds the pattern files, not one of them"
 
 
 def test_a_folder_without_pattern_files(tmp_path: Path) -> None:

@@ -110,7 +110,12 @@ def declared_twice(operator: CustomOperator, first: CustomOperator) -> Diagnosti
 def _list_files(directory: Path) -> list[tuple[Path, str]]:
     """Pattern files with the path that diagnostics show, which does not tell where the folder lies."""
     if not directory.is_dir():
-        raise PatternError(Diagnostic("AF401", f"{str(directory)!r} is no folder of patterns"))
+        remedy = (
+            "name the folder that holds the pattern files, not one of them"
+            if directory.exists()
+            else "name a folder that exists"
+        )
+        raise PatternError(Diagnostic("AF401", f"{str(directory)!r} is no folder of patterns", help=remedy))
     root = directory.resolve()
     files = sorted(root.rglob("*.toml"), key=lambda path: path.relative_to(root).as_posix())
     if not files:
