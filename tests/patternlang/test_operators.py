@@ -85,7 +85,7 @@ FIELD_FAULTS = [
     (HEADER + EXPRESSION + "[attributes]\na = 1.0\n", 8, 1, 'attribute a must be { type = "..", default = .. }'),
     (HEADER + EXPRESSION + "[attributes]\na = { type = 'flot' }\n", 8, 1, 'attribute a must be { type = "..", default'),
     (HEADER + EXPRESSION + "[attributes]\na = { type = 'int', default = 0.5 }\n", 8, 1, "the default of attribute a"),
-    (HEADER + EXPRESSION + "[attributes]\na = { type = 'int', default = 9999999999999999999 }\n", 8, 1, "the default of"),
+    (HEADER + EXPRESSION + f"[attributes]\na = {{ type = 'int', default = {2**63} }}\n", 8, 1, "the default of"),
     (HEADER + EXPRESSION + "[attributes]\na = { type = 'float', default = 1e39 }\n", 8, 1, "the default of"),
     (HEADER + EXPRESSION + f"[attributes]\na = {{ type = 'float', default = {10**400} }}\n", 8, 1, "the default of"),
     (HEADER + EXPRESSION + "[attributes]\nx = { type = 'int' }\n", 8, 1, "'x' is an input and an attribute"),
