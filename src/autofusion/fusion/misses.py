@@ -116,8 +116,8 @@ def choose_best(misses: Iterable[Miss]) -> list[Miss]:
     """One miss for each anchor: the one that came furthest, then the shortest way to go, then the first.
 
     A miss all of whose nodes another one bound, with more, says nothing beside it, and neither does one whose anchor
-    another one bound that came further: where it wants another operator, or no less than that one.  What was left out
-    because results were beyond their limits is always told.
+    another one bound that came further: where it wants another operator, or no less than that one, which wants none.
+    What was left out because results were beyond their limits is always told.
     """
     best: dict[tuple[str, str], Miss] = {}
     for miss in misses:
@@ -154,4 +154,6 @@ def _is_outdone(miss: Miss, binding: Mapping[tuple[str, str], list[Miss]]) -> bo
     if miss.code is Code.OPERATOR:
         return bool(further)
     wanting = miss.needed - miss.satisfied
-    return wanting > 0 and any(other.needed - other.satisfied <= wanting for other in further)
+    # What wants another operator is no better advice than a condition that failed.
+    nearer = [other for other in further if other.code is not Code.OPERATOR]
+    return wanting > 0 and any(other.needed - other.satisfied <= wanting for other in nearer)
