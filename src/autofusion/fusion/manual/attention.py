@@ -61,7 +61,8 @@ def _find_core(scope: Scope, node: Node) -> tuple[frozenset[str], tuple[str, ...
     if ahead is None or behind is None:
         return None
     scores, mixed = scope.graph.node(ahead[0]), scope.graph.node(behind[0])
-    return frozenset({node.name, *ahead, *behind}), (scores.input(0), scores.input(1), mixed.input(1))
+    masks = _find_masks(scope, ahead)
+    return frozenset({node.name, *ahead, *behind, *masks}), (scores.input(0), scores.input(1), mixed.input(1))
 
 
 def _walk_up(scope: Scope, softmax: Node) -> list[str] | None:
@@ -78,6 +79,19 @@ def _walk_up(scope: Scope, softmax: Node) -> list[str] | None:
         if node.op in BEFORE_SOFTMAX:
             pending += [(operand, [*way, node.name]) for operand in node.operands]
     return None
+
+
+def _find_masks(scope: Scope, ahead: list[str]) -> list[str]:
+    """What makes truth values the numbers of a mask, for one of the nodes `ahead` alone."""
+    found: list[str] = []
+    for value in (name for reader in ahead for name in scope.graph.node(reader).operands):
+        node = scope.graph.producer(value)
+        if node is None or node.op != "Where" or node.domain or value in scope.graph.outputs:
+            continue
+        are_constant = all(scope.constant(name) is not None for name in node.inputs[1:])
+        if are_constant and len(scope.graph.consumers(value)) == 1:
+            found.append(node.name)
+    return found
 
 
 def _walk_down(scope: Scope, softmax: Node) -> list[str] | None:
