@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Node
 from autofusion.ops.operands import integer, number
-
-MAX_PARTS = 4
-"""Products of one value that one product can do."""
+from autofusion.plan import MAX_RESULTS
 
 _EPILOGUES = frozenset(
     {
@@ -119,7 +117,7 @@ def _is_bias(scope: Scope, product: Node, name: str) -> bool | None:
 
 def _are_parts(scope: Scope, readers: Sequence[Node]) -> bool:
     """True for products with nothing but a bias behind them, all or none of them with one."""
-    if len(readers) > MAX_PARTS or any(reader.body is not None for reader in readers):
+    if len(readers) > MAX_RESULTS or any(reader.body is not None for reader in readers):
         return False
     chains = [_bare_chain(scope, reader) for reader in readers]
     return len({has_bias(scope, chain) for chain in chains}) == 1 and not any(

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from autofusion.fusion.products import MAX_PARTS
 from autofusion.lowering.matrices import join_columns, take_matrix
 from autofusion.lowering.records import NO_EPILOGUE, Call
 from autofusion.lowering.workspace import Workspace
-from autofusion.plan import Setting
+from autofusion.plan import MAX_RESULTS, Setting
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def _join_parts(chain: _Chain) -> list[Call] | None:
         parts = [chain.calls[place] for place in places]
         names = [part.result.name for part in parts]
         is_free = all(name in chain.results and not chain.readers(name) for name in names)
-        if not 2 <= len(parts) <= MAX_PARTS or not is_free:
+        if not 2 <= len(parts) <= MAX_RESULTS or not is_free:
             continue
         whole = join_columns(parts, chain.workspace)
         if whole is None:

@@ -15,10 +15,7 @@ from autofusion.lowering.records import Call
 from autofusion.lowering.workspace import Workspace
 from autofusion.ops.operands import content_of, numbers_of
 from autofusion.ops.strided import Strided, apply_view, permute, reshape, whole
-from autofusion.plan import Setting
-
-MAX_PARTS = 10
-"""Operands that one concat step joins."""
+from autofusion.plan import MAX_OPERANDS, Setting
 
 _PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -162,8 +159,8 @@ def open_concat(node: Node, workspace: Workspace) -> list[Call] | str:
     axis = read_integer(node, "axis", 0) % max(len(result.shape or ()), 1)
     calls: list[Call] = []
     names = list(node.inputs)
-    while len(names) > MAX_PARTS:
-        groups = [names[first : first + MAX_PARTS] for first in range(0, len(names), MAX_PARTS)]
+    while len(names) > MAX_OPERANDS:
+        groups = [names[first : first + MAX_OPERANDS] for first in range(0, len(names), MAX_OPERANDS)]
         names = [_join_group(node, group, axis, result, calls, workspace) for group in groups]
     calls.append(Call("concat", tuple(names), result, {"axis": axis}, absorbed=node.origin))
     return calls

@@ -54,6 +54,12 @@ _EPILOGUE = ("activation", "alpha", "beta")
 NORMS = ("", "layer", "rms")
 """Normalizations of the last axis: none, LayerNormalization, RMSNormalization."""
 
+MAX_OPERANDS = 10
+"""Operands of a step of the kernels that take any number."""
+
+MAX_RESULTS = 4
+"""Results of a matrix product."""
+
 ATTENTION_VIEWS = ("q_view", "k_view", "v_view", "y_view")
 
 KERNELS: dict[str, Kernel] = {

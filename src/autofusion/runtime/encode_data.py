@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from autofusion.plan import MAX_OPERANDS
 from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.records import ELEMENT_SIZES, ELEMENT_TYPES, MAX_AXES, MAX_PARTS
+from autofusion.runtime.records import ELEMENT_SIZES, ELEMENT_TYPES, MAX_AXES
 from autofusion.runtime.remap import remap_view
 
 Fields = tuple[list[int], list[float]]
@@ -71,7 +72,7 @@ def sort_axes(axes: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
 def _encode_concat(bound: BoundStep) -> Fields:
     names, y = [name for name in bound.step.inputs if name], bound.result
     shape, axis = bound.shape(y), bound.integer("axis")
-    if not 1 <= len(names) <= MAX_PARTS or not 0 <= axis < len(shape):
+    if not 1 <= len(names) <= MAX_OPERANDS or not 0 <= axis < len(shape):
         raise ValueError(f"it joins {len(names)} tensors along axis {axis} of {list(shape)}")
     for name in names:
         if _without(bound.shape(name), axis) != _without(shape, axis):
@@ -83,7 +84,7 @@ def _encode_concat(bound: BoundStep) -> Fields:
     rows = math.prod(shape[outer] for outer in order[:at])
     widths = [_inner_width(bound, name, order, at) for name in names]
     pitches = [_row_pitch(bound, name, order, at) for name in names]
-    fill = [0] * (MAX_PARTS - len(names))
+    fill = [0] * (MAX_OPERANDS - len(names))
     ints = [rows, len(names), _row_pitch(bound, y, order, at), *widths, *fill, *pitches, *fill]
     return [*ints, element_size(bound, *names, y)], NO_NUMBERS
 

@@ -7,12 +7,10 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from autofusion.plan import MAX_OPERANDS
 from autofusion.runtime.bound import BoundStep, broadcast_strides, merge_axes
 from autofusion.runtime.encode_data import NO_NUMBERS, Fields, fill_axes, order_axes
 from autofusion.runtime.records import BINARY_OPERATORS, UNARY_OPERATORS
-
-MAX_OPERANDS = 10
-"""Operands of a program (AF_PROGRAM_OPERANDS)."""
 
 MAX_LENGTH = 40
 """Instructions of a program, its second numbers included (AF_PROGRAM_LENGTH)."""

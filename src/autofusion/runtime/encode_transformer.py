@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from autofusion.plan import ACTIVATIONS, NORMS
+from autofusion.plan import ACTIVATIONS, MAX_RESULTS, NORMS
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.records import PANEL
 
@@ -24,9 +24,6 @@ ROWS_MOST = 240
 
 PACKED_MOST = ROWS_MOST * 512
 """Elements that it packs at a time (PACKED_MOST there)."""
-
-RESULTS = 4
-"""Results of a product (AF_RESULTS)."""
 
 TABLES = 3
 LEADING_AXES = 4
@@ -51,7 +48,7 @@ def encode_product(bound: BoundStep) -> Fields:
     _expect_shape(bound, 3, bound.shape(bound.result))
     for place in (4, 5):
         _expect_shape(bound, place, b[:1])
-    filled = [*widths, *[0] * (RESULTS - len(widths))]
+    filled = [*widths, *[0] * (MAX_RESULTS - len(widths))]
     ints = [math.prod(a[:-1]), a[-1], len(widths), *filled, bound.code("activation", ACTIVATIONS)]
     numbers = [bound.number(name) for name in ("scale", "alpha", "beta", "epsilon")]
     return [*ints, bound.code("norm", NORMS), int(gated)], numbers

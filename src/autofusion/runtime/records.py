@@ -119,9 +119,6 @@ ELEMENT_SIZES = (4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 2)
 MAX_AXES = 8
 """Axes that a step may iterate over after merging."""
 
-MAX_PARTS = 10
-"""Operands of a concat step (AF_PARTS)."""
-
 MAX_BATCH_AXES = 6
 """Batch axes of a matrix product after merging."""
 

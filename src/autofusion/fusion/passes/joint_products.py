@@ -7,11 +7,12 @@ from itertools import groupby
 
 from autofusion.fusion.conditions import constant_reason
 from autofusion.fusion.misses import Miss
-from autofusion.fusion.products import MAX_PARTS, has_bias, multiplies_rows
+from autofusion.fusion.products import has_bias, multiplies_rows
 from autofusion.fusion.region import Found, Region, order_nodes, region_miss
 from autofusion.fusion.scope import Scope
 from autofusion.ir import CAPTURED, Node
 from autofusion.patternlang.model import Pattern
+from autofusion.plan import MAX_RESULTS
 
 
 def find_joint_products(scope: Scope, pattern: Pattern) -> Found:
@@ -57,8 +58,8 @@ def _split(nodes: Sequence[Node], biased: set[str]) -> Iterator[tuple[bool, Sequ
     """Groups of two to four nodes that all have a bias, or all have none."""
     for has, group in groupby(sorted(nodes, key=lambda node: node.name in biased), lambda node: node.name in biased):
         members = list(group)
-        for start in range(0, len(members), MAX_PARTS):
-            part = members[start : start + MAX_PARTS]
+        for start in range(0, len(members), MAX_RESULTS):
+            part = members[start : start + MAX_RESULTS]
             if len(part) > 1:
                 yield has, part
 
@@ -71,7 +72,7 @@ def _find_variable(scope: Scope, pattern: Pattern, value: str, parts: Sequence[N
             continue
         reason = constant_reason(scope, "w", node.input(1))
         if reason is not None:
-            bound = {f"part_{place}": part for place, part in enumerate([*parts[: MAX_PARTS - 1], node], 1)}
+            bound = {f"part_{place}": part for place, part in enumerate([*parts[: MAX_RESULTS - 1], node], 1)}
             yield region_miss(scope, pattern, bound, f"part_{len(bound)}", reason, len(bound) + 1)
 
 

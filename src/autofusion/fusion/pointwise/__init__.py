@@ -3,7 +3,6 @@
 from autofusion.fusion.pointwise.activations import ACTIVATION_OPERATORS, Activation, read_activation
 from autofusion.fusion.pointwise.program import (
     MAX_INSTRUCTIONS,
-    MAX_OPERANDS,
     Program,
     is_pointwise,
     know_bodies,
@@ -13,7 +12,6 @@ from autofusion.fusion.pointwise.program import (
 __all__ = [
     "ACTIVATION_OPERATORS",
     "MAX_INSTRUCTIONS",
-    "MAX_OPERANDS",
     "Activation",
     "Program",
     "is_pointwise",

@@ -12,8 +12,8 @@ from autofusion.fusion.pointwise.vocabulary import TRUTHS, VOCABULARY, Register,
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.ir import Dim, DType, Node, Shape, Value
 from autofusion.ops.table import Known
+from autofusion.plan import MAX_OPERANDS
 
-MAX_OPERANDS = 10
 MAX_INSTRUCTIONS = 32
 """Instructions of a program; one with two numbers counts twice."""
 
