@@ -318,9 +318,12 @@ def _measure_conv(bound: BoundStep) -> int:
     if winograd := _read_winograd(bound):
         return _measure_winograd(channels, winograd)
     filters, group = bound.shape(bound.result)[1], bound.integer("group")
-    taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
-    if group < 1 or channels == group == filters:
+    kernel = bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2)
+    if group < 1:
         return 0
+    if channels == group == filters:
+        return _round_up(8 * math.prod(kernel[:-1]))  # pointers to lines (`af_depthwise_scratch`)
+    taps = math.prod(kernel)
     depth = channels // group
     gathers = depth < GATHER_CHANNELS and taps > 1
     copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0

@@ -36,6 +36,7 @@ static inline int64_t round_to_line(int64_t bytes) { return divide_up(bytes, 64)
 
 /* Bytes of scratch memory that one share needs; 0 for kernels not named here. */
 int64_t af_conv_scratch(const af_conv *conv);
+int64_t af_depthwise_scratch(const af_conv *conv);
 int64_t af_winograd_scratch(const af_conv *conv);
 int64_t af_matmul_scratch(const af_matmul *product);
 

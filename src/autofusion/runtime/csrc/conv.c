@@ -22,7 +22,7 @@ static int64_t count_depth(const af_conv *conv) {
 }
 
 int64_t af_conv_scratch(const af_conv *conv) {
-    return is_depthwise(conv) ? 0 : af_windows_bytes(conv) + af_sums_bytes(count_depth(conv));
+    return is_depthwise(conv) ? af_depthwise_scratch(conv) : af_windows_bytes(conv) + af_sums_bytes(count_depth(conv));
 }
 
 /* Multiply up to AF_PANEL_BLOCK panels of a group, in blocks of about AF_DEPTH_BLOCK floats so that a panel's share

@@ -1,0 +1,29 @@
+/* One output line of a convolution with one channel per group. */
+#ifndef AF_DEPTHWISE_LINE_H
+#define AF_DEPTHWISE_LINE_H
+
+#include "call.h"
+#include "epilogue.h"
+
+/* `lines` has the image's line, from its first pixel on, under every line of taps of the window, in row-major order;
+   null outside the image.  Pixels have `x_pitch` floats, and the first of `channels` channels comes first in them and
+   in y, residual and the epilogue's bias.
+   Weights: for every AF_PANEL channels (the last panel padded with zeros), for every tap: AF_PANEL floats. */
+typedef struct af_depthwise_line {
+    const af_window *window;
+    const af_epilogue *epilogue;
+    int64_t channels, x_pitch, y_pitch;
+    const float *const *lines;
+    const float *weights, *residual;
+    float *y;
+} af_depthwise_line;
+
+typedef void af_depthwise_function(const af_depthwise_line *line);
+
+/* What computes the lines of a window. */
+af_depthwise_function *af_find_depthwise(const af_window *window);
+
+/* Lines of taps of a window. */
+static inline int64_t count_tap_lines(const af_window *window) { return window->kernel[0] * window->kernel[1]; }
+
+#endif
