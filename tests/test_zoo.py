@@ -17,6 +17,8 @@ import onnxruntime
 import pytest
 
 import autofusion
+from autofusion.artifact import read_artifact
+from autofusion.runtime.binding import Binding, bind
 from autofusion.services.verify import verify_artifact
 from zoo.builder import SKELETONS, build_model, list_names, make_inputs
 
@@ -33,10 +35,10 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
     ),
 }
 
-# Extents of symbolic dimensions that are run beside the defaults.
-OTHER_DIMS: dict[str, dict[str, int]] = {
-    "resnet18_dyn20": {"batch": 3},
-    "bert_base_ts17": {"batch": 2, "seq": 7},
+# Extents of symbolic dimensions that are run beside the defaults: nothing to share, primes, whole tiles.
+OTHER_SIZES: dict[str, list[dict[str, int]]] = {
+    "resnet18_dyn20": [{"batch": 1}, {"batch": 3}],
+    "bert_base_ts17": [{"batch": 1, "seq": 1}, {"batch": 2, "seq": 128}, {"batch": 3, "seq": 17}],
 }
 
 
@@ -96,9 +98,19 @@ def test_agrees_with_onnxruntime(compiled: Compiled) -> None:
     settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     oracle = onnxruntime.InferenceSession(str(compiled.model), settings, providers=["CPUExecutionProvider"])
     session = autofusion.load(compiled.artifact)
-    for seed, dims in enumerate([{}, OTHER_DIMS.get(compiled.name, {})]):
+    for seed, dims in enumerate([{}, *OTHER_SIZES.get(compiled.name, [])]):
         feeds = make_inputs(compiled.name, seed, dims, compiled.folder)
         results = session.run(feeds)
         for output, expected in zip(oracle.get_outputs(), oracle.run(None, feeds), strict=True):
             limit = TOLERANCE * float(np.abs(expected).max())
             np.testing.assert_allclose(results[output.name], expected, rtol=0, atol=limit)
+
+
+def test_a_binding_that_builds_on_an_earlier_one_is_the_same(compiled: Compiled) -> None:
+    plan = read_artifact(compiled.artifact).plan
+    earlier: Binding | None = None
+    for batch, length in ((1, 7), (1, 8), (3, 8), (3, 8), (1, 130)):
+        dims = dict(zip(plan.symbols, (batch, length), strict=False))
+        fresh, earlier = bind(plan, dims, 2), bind(plan, dims, 2, earlier)
+        assert fresh.records.tobytes() == earlier.records.tobytes()
+        assert (fresh.places, fresh.memory, fresh.segments) == (earlier.places, earlier.memory, earlier.segments)

@@ -23,6 +23,12 @@ def dim_option(function: Function) -> Function:
     return click.option("--dim", "dims", multiple=True, metavar="NAME=EXTENT", help=text)(function)
 
 
+def sizes_option(function: Function) -> Function:
+    """--dim NAME=EXTENT,EXTENT,.., passed on as the texts `dims` for `values.parse_sizes`."""
+    text = "Extents of a symbolic dimension; may be repeated."
+    return click.option("--dim", "dims", multiple=True, metavar="NAME=EXTENT,..", help=text)(function)
+
+
 def why_option(function: Function) -> Function:
     """--why, passed on as `why`."""
     text = "Show each fusion that nearly happened: how far it came, and what was in the way."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -26,6 +27,17 @@ def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
             raise UsageError(Diagnostic("AF204", message, help=f"write {option} batch=2"))
         dims[name] = int(extent)
     return dims
+
+
+def parse_sizes(texts: Sequence[str], option: str = "--dim") -> tuple[dict[str, int], ...]:
+    """`("batch=1,2", "seq=8,128")` as every combination of extents by symbol, in order; raises UsageError."""
+    lists: dict[str, list[int]] = {}
+    for text in texts:
+        name, _, extents = text.partition("=")
+        for extent in extents.split(","):
+            ((symbol, number),) = parse_dims((f"{name}={extent}",), option).items()
+            lists.setdefault(symbol, []).append(number)
+    return tuple(dict(zip(lists, numbers, strict=True)) for numbers in itertools.product(*lists.values()))
 
 
 def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:

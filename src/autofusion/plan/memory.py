@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,8 +44,13 @@ def plan_memory(plan: Plan, shapes: Mapping[str, tuple[int, ...]], scratch: int 
     operands.  `scratch` bytes follow the buffers and belong to whichever step runs.  Equal
     arguments give equal places: the largest buffer goes first, each into the tightest gap.
     """
+    return place_lives(plan, find_lives(plan, shapes), scratch)
+
+
+def place_lives(plan: Plan, lives: Sequence[Life], scratch: int = 0) -> Memory:
+    """What `plan_memory` gives, for `lives` that `find_lives` found."""
     offsets: dict[str, int] = {}
-    lives = sorted(find_lives(plan, shapes), key=lambda life: (-life.bytes, life.first, life.name))
+    lives = sorted(lives, key=lambda life: (-life.bytes, life.first, life.name))
     # Start, end, first and last step of what has a place, by start: there may be ten thousands of them.
     placed = np.zeros((4, len(lives)), np.int64)
     total = 0

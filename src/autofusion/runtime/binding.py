@@ -8,14 +8,14 @@ from typing import Literal
 
 import numpy as np
 
-from autofusion.plan import Buffer, Plan
+from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import STRING
-from autofusion.plan.memory import plan_memory
+from autofusion.plan.memory import Life, Memory, find_lives, place_lives
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.records import KERNEL_CODES, Place, Space
 from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims
-from autofusion.runtime.sizes import bind_step
+from autofusion.runtime.sizes import bind_steps
 from autofusion.runtime.views import stored_bytes
 
 MAX_BYTES = 1 << 46
@@ -37,7 +37,8 @@ class Binding:
 
     `shapes` has the shape of every buffer whose shape is known before the run.  `slots` are the
     buffers, by number, whose arrays change from run to run: inputs and outputs.  `places` says where
-    every buffer lies but those held as Python arrays.
+    every buffer lies but those held as Python arrays.  `steps` are the plan's with numbers for sizes, `memory` has
+    the arena's places for `lives`, and `scratch` is how many bytes at its end steps work in.
     """
 
     dims: Mapping[str, int]
@@ -47,6 +48,10 @@ class Binding:
     arena_bytes: int
     records: np.ndarray
     segments: tuple[Segment, ...]
+    steps: tuple[Step, ...]
+    lives: tuple[Life, ...]
+    memory: Memory
+    scratch: int
 
 
 def is_held(buffer: Buffer) -> bool:
@@ -54,15 +59,19 @@ def is_held(buffer: Buffer) -> bool:
     return buffer.shape is None or buffer.dtype == STRING
 
 
-def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
+def bind(plan: Plan, dims: Mapping[str, int], threads: int, earlier: Binding | None = None) -> Binding:
     """Compute everything that depends on the dims of a native plan.
+
+    `earlier` is a binding of the same plan for as many threads: what is the same at both dims is taken from there, so
+    that a decoder's cache may grow by one token from run to run.
 
     Raises:
         InputError: AF533 where the dims give a buffer an impossible extent.
         ArtifactError: The plan is damaged.
     """
     shapes = bind_shapes(plan, dims)
-    plan = replace(plan, steps=tuple(bind_step(step, dims) for step in plan.steps))
+    steps = bind_steps(plan, dims)
+    plan = replace(plan, steps=steps)
     extents = {
         name: stored_bytes(plan.buffers[name], shape)
         for name, shape in shapes.items()
@@ -72,7 +81,11 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
         if extent > MAX_BYTES:
             raise refuse_dims(name, shapes[name], dims, f"which takes {extent} bytes")
     scratch = scratch_bytes(plan, shapes, threads)
-    memory = plan_memory(plan, shapes, scratch)
+    lives = find_lives(plan, shapes)
+    if earlier is not None and (earlier.lives, earlier.scratch) == (lives, scratch):
+        memory = earlier.memory
+    else:
+        memory = place_lives(plan, lives, scratch)
     slots = tuple(
         name
         for name, buffer in plan.buffers.items()
@@ -87,8 +100,19 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int) -> Binding:
         places=places,
         slots=slots,
         arena_bytes=memory.total,
-        records=encode_plan(plan, shapes, places, scratch_place),
-        segments=find_segments(plan),
+        records=encode_plan(
+            plan,
+            shapes,
+            places,
+            scratch_place,
+            earlier=None if earlier is None else earlier.records,
+            same=() if earlier is None else _find_same(earlier, steps, shapes, places, scratch_place),
+        ),
+        segments=find_segments(plan) if earlier is None else earlier.segments,
+        steps=steps,
+        lives=lives,
+        memory=memory,
+        scratch=scratch,
     )
 
 
@@ -104,6 +128,28 @@ def find_segments(plan: Plan) -> tuple[Segment, ...]:
         else:
             segments.append(Segment("host" if step.kernel == "host" else "extents", index, index + 1))
     return tuple(segments)
+
+
+def _find_same(
+    earlier: Binding,
+    steps: tuple[Step, ...],
+    shapes: Mapping[str, Shape],
+    places: Mapping[str, Place],
+    scratch: Place,
+) -> frozenset[int]:
+    """Numbers of the steps whose records are those of `earlier`."""
+    if Place(Space.ARENA, earlier.memory.scratch, earlier.scratch) != scratch:
+        return frozenset()
+    moved = {
+        name
+        for name, shape in shapes.items()
+        if shape != earlier.shapes[name] or places.get(name) != earlier.places.get(name)
+    }
+    return frozenset(
+        index
+        for index, (step, before) in enumerate(zip(steps, earlier.steps, strict=True))
+        if step.attributes == before.attributes and moved.isdisjoint(step.inputs) and moved.isdisjoint(step.outputs)
+    )
 
 
 def _find_places(

@@ -6,7 +6,7 @@ The fields of each kernel are those of `csrc/record.h`, in the same order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -43,7 +43,13 @@ _Fields = tuple[list[int], list[float]]
 
 
 def encode_plan(
-    plan: Plan, shapes: Mapping[str, Shape], places: Mapping[str, Place], scratch: Place = NOWHERE
+    plan: Plan,
+    shapes: Mapping[str, Shape],
+    places: Mapping[str, Place],
+    scratch: Place = NOWHERE,
+    *,
+    earlier: np.ndarray | None = None,
+    same: Container[int] = (),
 ) -> np.ndarray:
     """The records of all steps in order: an array of `RECORD`, one element per step.
 
@@ -52,13 +58,16 @@ def encode_plan(
         shapes: The shape of every buffer of a native step, in the model's order of axes.
         places: The place of every such buffer; an alias has the place of the buffer that it names.
         scratch: Memory in the arena that no buffer uses, of at least `scratch_bytes(plan, shapes, threads)`.
+        earlier: Records of this plan at other dims.
+        same: Numbers of steps whose records are those of `earlier`.
 
     Raises:
         ArtifactError: A step is not one that the kernel table allows.
     """
-    records = np.zeros(len(plan.steps), RECORD)
+    records = np.zeros(len(plan.steps), RECORD) if earlier is None else earlier.copy()
     for index, step in enumerate(plan.steps):
-        records[index] = encode_step(step, plan.buffers, shapes, places, scratch)
+        if index not in same:
+            records[index] = encode_step(step, plan.buffers, shapes, places, scratch)
     return records
 
 

@@ -68,7 +68,8 @@ class NativeExecutor:
             if binding is not None:
                 self._bindings.move_to_end(key)
                 return binding
-        binding = bind(self._plan, dims, self._threads)
+            latest = next(reversed(self._bindings.values()), None)
+        binding = bind(self._plan, dims, self._threads, latest)
         with self._lock:
             binding = self._bindings.setdefault(key, binding)
             if len(self._bindings) > MAX_BINDINGS:

@@ -10,6 +10,7 @@ from autofusion.fusion import Fusion
 from autofusion.ir import MANUAL
 from autofusion.options import CompileOptions
 from autofusion.report.verification import Culprit
+from autofusion.services.comparison import Case
 from autofusion.services.examine import Examined, Examiner
 
 UNFUSED_IS_WRONG = "no fusion is at fault: without any the outputs are beyond their limits too"
@@ -42,7 +43,7 @@ def find_culprit(examiner: Examiner, options: CompileOptions, examined: Examined
     wrong = next((row for row in examined.outputs if not row.ok), None)
     if wrong is None or (culprit is not None and culprit.is_confirmed):
         return Finding(culprit)
-    found = _bisect(options, examiner, wrong.seed)
+    found = _bisect(options, examiner, Case(wrong.seed, wrong.dims))
     return found if found.culprit is not None or culprit is None else Finding(culprit)
 
 
@@ -52,13 +53,13 @@ def disable(options: CompileOptions, name: str, by: str) -> CompileOptions:
     return replace(options, controls=replace(controls, disabled={**controls.disabled, name: by}))
 
 
-def _bisect(options: CompileOptions, examiner: Examiner, seed: int) -> Finding:
+def _bisect(options: CompileOptions, examiner: Examiner, case: Case) -> Finding:
     result = fuse_model(examiner.model, options).result
     steps = {step.number: step for step in (*result.normalized, *result.fusions)}
 
     def is_right(limit: int | None) -> bool:
         controls = replace(options.controls, stop_after=limit)
-        return examiner.is_right(replace(options, controls=controls), seed)
+        return examiner.is_right(replace(options, controls=controls), case)
 
     if is_right(None):
         return Finding(None, FRESH_IS_RIGHT)
@@ -72,7 +73,7 @@ def _bisect(options: CompileOptions, examiner: Examiner, seed: int) -> Finding:
         else:
             wrong = middle
     culprit = _accuse_step(steps[wrong])
-    return Finding(_confirm(culprit, options, lambda without: examiner.is_right(without, seed)))
+    return Finding(_confirm(culprit, options, lambda without: examiner.is_right(without, case)))
 
 
 def _accuse_step(step: Fusion) -> Culprit:

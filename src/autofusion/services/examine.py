@@ -25,7 +25,7 @@ from autofusion.services.run_inputs import generate_inputs
 
 @dataclass(frozen=True)
 class Examined:
-    """What an examination found: outputs under every seed, rewrites under the first."""
+    """What an examination found: outputs for all generated inputs, rewrites for the first."""
 
     outputs: tuple[Comparison, ...]
     nodes: tuple[NodeComparison, ...] = ()
@@ -37,9 +37,10 @@ class Examined:
 
 
 class Examiner:
-    """Examines plans of the model in file `model`; what the unfused model gives is computed once for each seed.
+    """Examines plans of the model in file `model`; what the unfused model gives is computed once for all.
 
-    `options` say how outputs are chosen and typed; `dims` gives extents for symbols (the others get small ones).
+    `options` say how outputs are chosen and typed; each of `sizes` gives extents for symbols (the others get small
+    ones), and outputs are compared at each under every seed.
     """
 
     def __init__(
@@ -48,16 +49,15 @@ class Examiner:
         options: CompileOptions,
         *,
         seeds: Sequence[int],
-        dims: Mapping[str, int] | None = None,
+        sizes: Sequence[Mapping[str, int]] = ({},),
         threads: int | None = None,
     ) -> None:
         self.model = model
         self.reference = Reference(model, options)
-        self._seeds = seeds
-        self._dims = dims
+        self._inputs = [Case(seed, dims) for dims in sizes for seed in seeds]
         self._threads = threads
         self._options = options
-        self._expectations: dict[int, Expectation] = {}
+        self._expectations: dict[tuple[object, ...], Expectation] = {}
 
     @property
     def amplifies(self) -> bool:
@@ -73,30 +73,30 @@ class Examiner:
         AF602 where nothing can be told.
         """
         session = open_session(plan, weights, threads=self._threads)
-        outputs = tuple(row for seed in self._seeds for row in self._compare_outputs(session, seed))
+        outputs = tuple(row for case in self._inputs for row in self._compare_outputs(session, case))
         return Examined(outputs, tuple(self._compare_nodes(session, options, graph, result)))
 
-    def is_right(self, options: CompileOptions, seed: int | None = None) -> bool:
+    def is_right(self, options: CompileOptions, case: Case | None = None) -> bool:
         """True where what `options` make of the model lies within its limits.
 
-        With `seed` outputs for its inputs alone are judged.  Raises what compiling raises.
+        With `case` outputs for its inputs alone are judged.  Raises what compiling raises.
         """
         made = compile_model(self.model, options)
         plan = made.lowered.plan
         weights = join_weights(plan.tensors, made.lowered.weights)
-        if seed is None:
+        if case is None:
             return self.examine(plan, weights, options, made.graph, made.result).ok
         session = open_session(plan, weights, threads=self._threads)
-        return all(row.ok for row in self._compare_outputs(session, seed))
+        return all(row.ok for row in self._compare_outputs(session, case))
 
-    def _compare_outputs(self, session: Session, seed: int) -> list[Comparison]:
-        expectation = self._expect(session, seed)
+    def _compare_outputs(self, session: Session, case: Case) -> list[Comparison]:
+        expectation = self._expect(session, case)
         return expectation.compare(session.run(expectation.feeds))
 
     def _compare_nodes(
         self, session: Session, options: CompileOptions, graph: Graph, result: FusionResult
     ) -> Iterator[NodeComparison]:
-        expectation = self._expect(session, self._seeds[0])
+        expectation = self._expect(session, self._inputs[0])
         feeds, case = expectation.feeds, expectation.case
         if result.normalized:
             last = max(step.number for step in result.normalized)
@@ -110,8 +110,10 @@ class Examiner:
         """The model after the passes, before any rewrite."""
         return fuse_model(self.model, replace(self._options, controls=Controls(auto_fusion=False))).graph
 
-    def _expect(self, session: Session, seed: int) -> Expectation:
-        if seed not in self._expectations:
-            feeds = generate_inputs(session.inputs, seed=seed, dims=self._dims)
-            self._expectations[seed] = self.reference.expect(feeds, Case(seed, session.read_dims(feeds)))
-        return self._expectations[seed]
+    def _expect(self, session: Session, case: Case) -> Expectation:
+        feeds = generate_inputs(session.inputs, seed=case.seed, dims=case.dims)
+        dims = session.read_dims(feeds)
+        key = (case.seed, *sorted(dims.items()))
+        if key not in self._expectations:
+            self._expectations[key] = self.reference.expect(feeds, Case(case.seed, dims))
+        return self._expectations[key]

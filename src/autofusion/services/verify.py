@@ -26,24 +26,24 @@ def verify_artifact(
     artifact: Path,
     *,
     seeds: Sequence[int] = SEEDS,
-    dims: Mapping[str, int] | None = None,
+    sizes: Sequence[Mapping[str, int]] = ({},),
     threads: int | None = None,
     pattern_directories: tuple[Path, ...] = (),
     bisect: bool = True,
 ) -> VerifyReport:
     """Run `artifact` and the unfused `model` on generated inputs and compare.
 
-    `dims` gives extents for symbols (the others get small ones).  Outputs are compared under every seed.  Under the
-    first, every fused node is compared with its body, both on operands that the artifact itself computed, and every
-    normal form with the nodes that it stands for.  Where something lies beyond its limits, `bisect` looks for the
-    fusion at fault, for which the model is compiled several times.
+    Each of `sizes` gives extents for symbols (the others get small ones).  Outputs are compared at each under every
+    seed.  At the first under the first, every fused node is compared with its body, both on operands that the
+    artifact itself computed, and every normal form with the nodes that it stands for.  Where something lies beyond
+    its limits, `bisect` looks for the fusion at fault, for which the model is compiled several times.
     Raises ModelError AF601 where the artifact was not made from `model`, UsageError AF604 where
     `pattern_directories` are not the folders that it was made with.
     """
     opened = read_artifact(artifact)
     options = CompileOptions.from_settings(opened.manifest.options, pattern_directories)
     _check_patterns(opened.manifest.options.get("patterns"), pattern_directories, artifact)
-    examiner = Examiner(model, options, seeds=seeds, dims=dims, threads=threads)
+    examiner = Examiner(model, options, seeds=seeds, sizes=sizes, threads=threads)
     if examiner.reference.digest != opened.manifest.source_sha256:
         raise _other_model(model, artifact)
     fused = fuse_model(model, options)
@@ -56,12 +56,12 @@ def verify_compilation(
     compilation: Compilation,
     *,
     seeds: Sequence[int] = SEEDS,
-    dims: Mapping[str, int] | None = None,
+    sizes: Sequence[Mapping[str, int]] = ({},),
     threads: int | None = None,
     bisect: bool = True,
 ) -> VerifyReport:
     """Verify what was compiled from the file `model` and not yet written, as `verify_artifact` does."""
-    examiner = Examiner(model, compilation.options, seeds=seeds, dims=dims, threads=threads)
+    examiner = Examiner(model, compilation.options, seeds=seeds, sizes=sizes, threads=threads)
     options, plan = compilation.options, compilation.lowered.plan
     weights = join_weights(plan.tensors, compilation.lowered.weights)
     examined = examiner.examine(plan, weights, options, compilation.graph, compilation.result)

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from autofusion.cli.errors import EXIT_NO, Command
-from autofusion.cli.options import dim_option, format_option, pattern_dir_option
+from autofusion.cli.options import format_option, pattern_dir_option, sizes_option
 from autofusion.cli.output import show_data
-from autofusion.cli.values import parse_dims, parse_seeds
+from autofusion.cli.values import parse_seeds, parse_sizes
 
 
 @click.command(cls=Command, name="verify")
@@ -22,7 +22,7 @@ from autofusion.cli.values import parse_dims, parse_seeds
     "--bisect/--no-bisect", default=True, help="Where something is wrong, look for the fusion at fault (the default)."
 )
 @pattern_dir_option
-@dim_option
+@sizes_option
 @format_option
 @click.pass_context
 def command(
@@ -38,9 +38,10 @@ def command(
 ) -> None:
     """Compare an artifact with its unfused model.
 
-    Both run on the same generated inputs; fused nodes are compared with what they took the place of as well. Ends
-    with 0 where everything lies within its limits. Ends with 1 where something does not, and names the first fusion
-    at fault and the option that turns it off; for that the model is compiled several times.
+    Both run on the same generated inputs, at all combinations of the extents that --dim lists; fused nodes are
+    compared with what they took the place of as well, at the first of them. Ends with 0 where everything lies within
+    its limits. Ends with 1 where something does not, and names the first fusion at fault and the option that turns it
+    off; for that the model is compiled several times.
     """
     from autofusion.report.verification_text import render_verification
     from autofusion.services.verify import verify_artifact
@@ -49,7 +50,7 @@ def command(
         model,
         artifact,
         seeds=parse_seeds(seeds),
-        dims=parse_dims(dims),
+        sizes=parse_sizes(dims),
         threads=threads,
         pattern_directories=pattern_dir,
         bisect=bisect,
