@@ -105,13 +105,11 @@ def render_head(names: Sequence[str]) -> str:
     return f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
 
 
-def describe_machine(results: Sequence[Result]) -> str:
-    """Processor and versions."""
+def describe_machine(samples: Sequence[Sample]) -> str:
+    """Processor, and versions of the engines that gave `samples`."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
-    versions = {
-        sample.engine: sample.version for result in results for samples in result.launches for sample in samples
-    }
+    versions = {sample.engine: sample.version for sample in samples}
     return ", ".join([model or platform.processor(), *(f"{name} {version}" for name, version in versions.items())])
 
 
@@ -136,12 +134,13 @@ def main() -> None:
     print(render_head(names))
     threads = [int(count) for count in given.threads.split(",")]
     results = [result for model in given.models for result in measure(model, threads, names, given)]
-    print(describe_machine(results))
+    machine = describe_machine([sample for result in results for samples in result.launches for sample in samples])
+    print(machine)
     if given.json:
         given.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
     if given.markdown:
         rows = [render_row(result, names) for result in results]
-        given.markdown.write_text("\n".join([render_head(names), *rows, "", describe_machine(results), ""]))
+        given.markdown.write_text("\n".join([render_head(names), *rows, "", machine, ""]))
 
 
 if __name__ == "__main__":

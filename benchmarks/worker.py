@@ -2,9 +2,10 @@
 
 usage: worker.py ENGINE MODEL FEEDS.npz THREADS
 
-ENGINE is autofusion (MODEL is an artifact), onnxruntime or openvino.  The first line of output is JSON: seconds from
-after `import numpy` to the first result, and `version`.  Then each line of input, a number of runs, is answered by the
-list of their seconds.  At the end of input the last line gives the peak of the process's memory in bytes.
+ENGINE is autofusion (MODEL is an artifact), onnxruntime, onnxruntime_plain (its optimizations off) or openvino.
+The first line of output is JSON: seconds from after `import numpy` to the first result, and `version`.  Then each line
+of input, a number of runs, is answered by the list of their seconds.  At the end of input the last line gives the peak
+of the process's memory in bytes.
 """
 
 import json
@@ -23,10 +24,12 @@ def open_engine(engine: str, path: str, feeds: dict[str, np.ndarray], threads: i
 
         session = autofusion.load(path, threads=threads)
         return lambda: session.run(feeds), autofusion.__version__
-    if engine == "onnxruntime":
+    if engine.startswith("onnxruntime"):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
+        if engine == "onnxruntime_plain":
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
         inference = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

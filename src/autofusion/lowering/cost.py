@@ -1,138 +1,155 @@
-"""Estimated time of a graph's operators, by a roofline: the slower of arithmetic and traffic, plus a call each.
-
-The figures are estimates for reports, never measurements.  They stand for one core of a common
-server processor and are the same on every machine: see the constants.
-"""
+"""Estimated time of a graph's operators, apart and as the plan's steps run them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from autofusion.ir import Dim, Graph, Node, symbols
 from autofusion.ir.dims import substitute
-from autofusion.lowering.constants import read_integer, read_integers
 from autofusion.lowering.flatten import flatten_node
 from autofusion.lowering.records import Lowered
+from autofusion.lowering.roofline import CACHE_BYTES, SERVER, Roofline, Work
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.views import VIEWS
-from autofusion.plan import Step, evaluate_shape
+from autofusion.lowering.work import WINOGRAD_PARTS, count_flops
+from autofusion.plan import Buffer, evaluate_shape
 from autofusion.plan.dtypes import storage_type
-
-PEAK_FLOPS = 100e9
-"""Float32 operations per second: 32 a cycle (two fused multiply-adds of eight lanes) at 3.1 GHz."""
-
-BANDWIDTH = 13e9
-"""Bytes per second between one core and memory."""
-
-LAUNCH_SECONDS = 2e-6
-"""Cost of running one operator, whatever it does."""
 
 NOMINAL_EXTENT = 128
 """Extent of a symbol that nothing is known of, unless it is the first axis of an input, which counts as 1."""
-
-TRANSCENDENTAL_FLOPS = 16
-"""Operations that one element of an exponential or its like counts for."""
-
-_TRANSCENDENTAL = frozenset(
-    {"Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax", "LogSoftmax", "Gelu", "Elu", "Selu", "Celu", "Softplus"}
-    | {"Mish", "Swish", "Sin", "Cos", "Pow"}
-)
 
 # Extents of a broken model give numbers that no float holds.
 _ENDLESS = 1e18
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Arithmetic and memory traffic of one operator."""
-
-    flops: float
-    bytes: float
-
-    @property
-    def seconds(self) -> float:
-        """Time by the roofline."""
-        return max(self.flops / PEAK_FLOPS, self.bytes / BANDWIDTH) + LAUNCH_SECONDS
-
-
 class CostModel:
-    """Costs of nodes at fixed extents; symbols that `dims` lacks have nominal ones.
+    """Work and time of nodes at fixed extents; symbols that `dims` lacks have nominal ones.
 
-    With `lowered`, a fused node that takes several kernel calls is charged for each, and for what they hand on
-    through memory; without it, fusion is taken at its word.
+    With `lowered`, the graph's nodes take the time of the steps that run them, and what the plan gives without a step
+    costs nothing, fused or not; without it, fusion is taken at its word.
     """
 
-    def __init__(self, graph: Graph, dims: Mapping[str, int] | None = None, lowered: Lowered | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        dims: Mapping[str, int] | None = None,
+        lowered: Lowered | None = None,
+        roofline: Roofline = SERVER,
+    ) -> None:
         self._scope = Scope(graph)
         self._dims: dict[str, Dim] = {**_nominal_dims(graph), **(dims or {})}
         self._lowered = lowered
+        self._roofline = roofline
+        # One run of the model reads all of its constants, so that together they stay in the caches or not at all.
+        self._cold = sum(array.nbytes for array in graph.constants.values()) > CACHE_BYTES
+        self._flops_of: dict[int, dict[str, float]] = {}
+        for node in graph if lowered else ():
+            self._share_flops(node)
 
-    def estimate(self, node: Node) -> Cost:
-        """The cost of one operator; a fused one reads its operands and writes its results, and nothing in between."""
+    def estimate(self, node: Node) -> Work:
+        """The work of one operator; a fused one reads its operands and writes its results, and nothing in between."""
         parts = flatten_node(node)
         # Of a table, the rows that are looked up.
         rows = {part.input(0): part.outputs[0] for part in parts if part.op == "Gather" and not part.domain}
-        read = sum(min(self._bytes(name), self._bytes(rows.get(name, name))) for name in node.operands)
-        traffic = read + sum(self._bytes(name) for name in node.results)
+        moved = Work(min(sum(count_flops(part, self) for part in parts), _ENDLESS))
         if node.body is None and node.op in VIEWS:
-            traffic = 0
-        return Cost(min(sum(self._flops(part) for part in parts), _ENDLESS), min(traffic, _ENDLESS))
+            return moved
+        for name in node.operands:
+            size = min(self._bytes(name), self._bytes(rows.get(name, name)))
+            moved += self._move(size, self._scope.constant(name) is not None)
+        for name in node.results:
+            moved += self._move(self._bytes(name), False)
+        return moved
 
     def fused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` as they are."""
         return sum(self._planned_seconds(node) for node in nodes)
 
-    def _planned_seconds(self, node: Node) -> float:
-        calls = self._calls(node)
-        if len(calls) < 2:
-            return self.estimate(node).seconds
-        flops = self._share_flops(node, calls)
-        return sum(Cost(flops[call], self._step_bytes(step)).seconds for call, step in enumerate(calls))
-
-    def _share_flops(self, node: Node, calls: Sequence[Step]) -> list[float]:
-        """Arithmetic of each call: an operator belongs to the call that gives its result, else to its reader's."""
-        given = {name: call for call, step in enumerate(calls) for name in step.outputs}
-        flops = [0.0] * len(calls)
-        for part in reversed(flatten_node(node)):
-            call = next((given[name] for name in part.results if name in given), len(calls) - 1)
-            flops[call] += self._flops(part)
-            for name in part.operands:
-                given.setdefault(name, call)
-        return flops
-
-    def _calls(self, node: Node) -> tuple[Step, ...]:
-        """The kernel calls of a fused node; changes of layout at its borders belong to no operator."""
-        if self._lowered is None or node.body is None:
-            return ()
-        steps = self._lowered.plan.steps
-        indices = self._lowered.steps_of.get(node.name, ())
-        return tuple(steps[index] for index in indices if steps[index].kernel != "relayout")
-
-    def _step_bytes(self, step: Step) -> int:
-        assert self._lowered is not None
-        extents = {name: int(str(dim)) for name, dim in self._dims.items()}
-        buffers = (self._lowered.plan.buffers[name] for name in {*step.inputs, *step.outputs} if name)
-        return sum(
-            math.prod(evaluate_shape(buffer.shape, extents)) * storage_type(buffer.dtype).itemsize
-            for buffer in buffers
-            if buffer.shape is not None
-        )
-
     def unfused_seconds(self, nodes: Iterable[Node]) -> float:
         """Time of `nodes` with every fused one taken apart into the operators of its body."""
-        parts = (part for node in nodes for part in flatten_node(node))
-        return sum(self.estimate(part).seconds for part in parts)
+        return sum(self._seconds_apart(node) for node in nodes)
 
-    def _flops(self, node: Node) -> float:
-        count = _FLOPS.get(node.op)
-        if count is not None and not node.domain:
-            return count(self, node)
-        if node.op in VIEWS:
+    def step_work(self, index: int) -> Work:
+        """The work of a step of the plan: its operands and results, and the arithmetic of the nodes it computes."""
+        assert self._lowered is not None
+        step = self._lowered.plan.steps[index]
+        moved = Work(sum(self._flops_of.get(index, {}).values()))
+        buffers = self._lowered.plan.buffers
+        for name in {*step.inputs, *step.outputs} - {""}:
+            moved += self._move(self._buffer_bytes(buffers[name]), buffers[name].role == "constant")
+        return moved
+
+    def _seconds_apart(self, node: Node) -> float:
+        if self._runs_free(node):
+            return 0.0
+        part_of_products = self._find_winograd(node)
+        works = (self._slim(self.estimate(part), part, part_of_products) for part in flatten_node(node))
+        return sum(self._roofline.seconds(work) for work in works)
+
+    def _planned_seconds(self, node: Node) -> float:
+        if self._runs_free(node):
+            return 0.0
+        indices = self._indices(node)
+        if not indices:
+            return self._roofline.seconds(self.estimate(node))
+        return sum(self._roofline.seconds(self.step_work(index)) * self._share(node, index) for index in indices)
+
+    def _runs_free(self, node: Node) -> bool:
+        """Whether the plan has a place for what the node gives without a step that computes it."""
+        if self._lowered is None or node.name not in self._lowered.steps_of or self._indices(node):
+            return False
+        return all(name in self._lowered.plan.buffers for name in node.results)
+
+    def _indices(self, node: Node) -> tuple[int, ...]:
+        """The steps of a node; changes of layout belong to no operator."""
+        if self._lowered is None:
+            return ()
+        steps = self._lowered.plan.steps
+        found = self._lowered.steps_of.get(node.name, ())
+        return tuple(index for index in found if steps[index].kernel != "relayout")
+
+    def _share(self, node: Node, index: int) -> float:
+        """The node's part of a step that computes several."""
+        flops = self._flops_of[index]
+        total = sum(flops.values())
+        return flops[node.name] / total if total else 1 / len(flops)
+
+    def _share_flops(self, node: Node) -> None:
+        """Arithmetic of each step: an operator belongs to the step that gives its result, else to its reader's."""
+        indices = self._indices(node)
+        if not indices or self._lowered is None:
+            return
+        for index in indices:
+            self._flops_of.setdefault(index, {})[node.name] = 0.0
+        winograd = self._find_winograd(node)
+        given = {name: index for index in indices for name in self._lowered.plan.steps[index].outputs}
+        for part in reversed(flatten_node(node)):
+            index = next((given[name] for name in part.results if name in given), indices[-1])
+            work = self._slim(Work(count_flops(part, self)), part, winograd)
+            self._flops_of[index][node.name] += min(work.flops, _ENDLESS)
+            for name in part.operands:
+                given.setdefault(name, index)
+
+    def _find_winograd(self, node: Node) -> float:
+        """Part of its operations that a convolution of the node takes."""
+        if self._lowered is None:
+            return 1.0
+        found = (self._lowered.plan.steps[index].attributes.get("winograd") for index in self._indices(node))
+        return next((WINOGRAD_PARTS[tile] for tile in found if isinstance(tile, int)), 1.0)
+
+    def _slim(self, work: Work, part: Node, winograd: float) -> Work:
+        return Work(work.flops * winograd, work.cached, work.streamed) if part.op == "Conv" else work
+
+    def _buffer_bytes(self, buffer: Buffer) -> int:
+        if buffer.shape is None:
             return 0
-        each = TRANSCENDENTAL_FLOPS if node.op in _TRANSCENDENTAL else 1
-        return each * max((self.elements(name) for name in (*node.operands, *node.results)), default=0)
+        extents = {name: int(str(dim)) for name, dim in self._dims.items()}
+        return math.prod(evaluate_shape(buffer.shape, extents)) * storage_type(buffer.dtype).itemsize
+
+    def _move(self, size: int, is_constant: bool) -> Work:
+        size = min(size, int(_ENDLESS))
+        return Work(streamed=size) if size > CACHE_BYTES or (is_constant and self._cold) else Work(cached=size)
 
     def _bytes(self, name: str) -> int:
         dtype = self._scope.dtype(name)
@@ -158,7 +175,8 @@ def estimate_speedup(graph: Graph, dims: Mapping[str, int] | None = None, lowere
     """How much faster a fused graph, lowered so, is estimated to be than the same operators without fusion."""
     model = CostModel(graph, dims, lowered)
     nodes = graph.topological()
-    return model.unfused_seconds(nodes) / model.fused_seconds(nodes) if nodes else 1.0
+    fused = model.fused_seconds(nodes)
+    return model.unfused_seconds(nodes) / fused if fused else 1.0
 
 
 def _nominal_dims(graph: Graph) -> dict[str, Dim]:
@@ -168,64 +186,3 @@ def _nominal_dims(graph: Graph) -> dict[str, Dim]:
             for symbol in sorted(symbols(dim)):
                 dims.setdefault(symbol, NOMINAL_EXTENT if axis else 1)
     return dims
-
-
-def _convolution_flops(model: CostModel, node: Node) -> float:
-    weight = model.extents(node.input(1))
-    return 2 * math.prod(weight[1:]) * model.elements(node.outputs[0])
-
-
-def _transposed_convolution_flops(model: CostModel, node: Node) -> float:
-    weight = model.extents(node.input(1))
-    return 2 * math.prod(weight[1:]) * model.elements(node.input(0))
-
-
-def _product_flops(model: CostModel, node: Node) -> float:
-    a = model.extents(node.input(0))
-    depth = a[0 if node.op == "Gemm" and read_integer(node, "transA", 0) else -1] if a else 0
-    return 2 * depth * model.elements(node.outputs[0])
-
-
-def _attention_flops(model: CostModel, node: Node) -> float:
-    """Both products and the softmax between them, for every query and key."""
-    q, k, y = (model.extents(name) for name in (node.input(0), node.input(1), node.outputs[0]))
-    if not q or not k or not y:
-        return 0
-    heads = q[1] if len(q) == 4 else max(read_integer(node, "q_num_heads", 1), 1)
-    past = model.extents(node.input(4))[2:3] if node.input(4) else ()
-    queries, keys = q[0] * heads * q[-2], k[-2] + sum(past)
-    sizes = (q[-1] + y[-1]) / (1 if len(q) == 4 else heads)
-    return queries * keys * (2 * sizes + TRANSCENDENTAL_FLOPS + 2)
-
-
-def _rotation_flops(model: CostModel, node: Node) -> float:
-    return 3 * model.elements(node.input(0))
-
-
-def _pool_flops(model: CostModel, node: Node) -> float:
-    return math.prod(read_integers(node, "kernel_shape", ())) * model.elements(node.outputs[0])
-
-
-def _normalization_flops(model: CostModel, node: Node) -> float:
-    return 8 * model.elements(node.input(0))
-
-
-def _affine_flops(model: CostModel, node: Node) -> float:
-    return 2 * model.elements(node.input(0))
-
-
-_FLOPS: Mapping[str, Callable[[CostModel, Node], float]] = {
-    "Conv": _convolution_flops,
-    "ConvTranspose": _transposed_convolution_flops,
-    "MatMul": _product_flops,
-    "Gemm": _product_flops,
-    "Attention": _attention_flops,
-    "RotaryEmbedding": _rotation_flops,
-    "MaxPool": _pool_flops,
-    "AveragePool": _pool_flops,
-    "BatchNormalization": _affine_flops,
-    "LayerNormalization": _normalization_flops,
-    "GroupNormalization": _normalization_flops,
-    "InstanceNormalization": _normalization_flops,
-    "RMSNormalization": _normalization_flops,
-}
