@@ -135,9 +135,32 @@ AF_INLINE vf vgelu(vf x) {
     return at_least(x, splat(0)) + at_least(-a, at_most(x, splat(-40.0f))) * tail;
 }
 
+/* x * 2^n for a normal result; the last bits of `shifted`, `whole` plus 1.5 * 2^23, are n. */
+AF_INLINE vf shift_exponent(vf x, vf whole, vf shifted) {
+#if AF_WIDTH == 16
+    (void)shifted;
+    return (vf)_mm512_scalef_ps((__m512)x, (__m512)whole);
+#else
+    (void)whole;
+    return (vf)((vi)x + ((vi)shifted << 23));
+#endif
+}
+
+/* 1 / (1 + exp(-x)) with both terms of the sum 2^-32 of what they are, so that the second one does not overflow before
+   the quotient is 0.  exp(-x) = 2^n * exp(r), |r| <= ln(2) / 2, for x in bounds beyond which nothing changes. */
 AF_INLINE vf vsigmoid(vf x) {
-    vf small = vexp((vf)((vi)x | (int32_t)0x80000000));
-    return pick(x < 0.0f, small, splat(1.0f)) / (small + 1.0f);
+    const vf magic = splat(12582912.0f);
+    vf bounded = at_most(at_least(x, splat(-110.0f)), splat(64.0f));
+    vf shifted = magic - bounded * 1.44269502f, whole = shifted - magic;
+    vf r = -bounded - whole * 0.693145752f - whole * 1.42860677e-6f;
+    vf p = splat(1.931948373e-12f);
+    p = p * r + 9.759185368e-12f;
+    p = p * r + 3.880722153e-11f;
+    p = p * r + 1.164127487e-10f;
+    p = p * r + 2.328305720e-10f;
+    p = p * r + 2.328306604e-10f;
+    const vf unit = splat(2.3283064365386963e-10f);
+    return unit / (shift_exponent(p, whole, shifted) + unit);
 }
 
 #endif
