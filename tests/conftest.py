@@ -16,6 +16,7 @@ CheckGolden = Callable[[str, str], None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what the tests produced into tests/golden/")
     parser.addoption("--zoo", metavar="FOLDER", help="a folder of skeletons that tests/test_zoo.py runs beside its own")
+    parser.addoption("--libraries", metavar="NAME,...", help="kernel libraries that tests/runtime runs on (all)")
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""Sessions over plans written by hand."""
+"""The kernel libraries that steps run on; sessions over plans written by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -12,8 +12,29 @@ from autofusion.artifact.checks import check_plan
 from autofusion.plan import Buffer, Plan, Step, Tensor
 from autofusion.plan.dtypes import encode_strings
 from autofusion.runtime import Session, open_session
+from autofusion.runtime.native import Native
+from runtime.libraries import LIBRARIES, find_library
 
 NAMES = {"float32": "float", "float64": "double", "object": "string"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what takes `native` on every library that is there; `test_libraries.py` says which are not."""
+    if "native" not in metafunc.fixturenames:
+        return
+    chosen: str | None = metafunc.config.getoption("--libraries")
+    names = chosen.split(",") if chosen else [name for name in LIBRARIES if not find_library(name).absent]
+    metafunc.parametrize("native", names, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def native(request: pytest.FixtureRequest) -> Iterator[Native]:
+    """A variant of the kernel library, in this process or in another."""
+    library = find_library(request.param)
+    assert library.open, library.absent
+    with library.open(request.config.cache.mkdir("kernels")) as opened:
+        yield opened
+
 
 MakePlan = Callable[..., tuple[Plan, tuple[np.ndarray, ...]]]
 

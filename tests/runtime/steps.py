@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 
 from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import element_type
 from autofusion.runtime.encode import encode_plan, scratch_bytes
-from autofusion.runtime.native import Context, Native, load_library
+from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
 
 PLAIN_EPILOGUE: dict[str, Any] = {"activation": "", "alpha": 0.0, "beta": 0.0}
@@ -45,14 +44,6 @@ class Case:
 def element_name(dtype: np.dtype[Any]) -> str:
     """The plan's name of an element type."""
     return element_type(str(dtype))
-
-
-def load_variant(isa: str) -> Native:
-    """The library for an instruction set; skips the test where this processor, which no test can change, lacks it."""
-    best = load_library().isa
-    if best < isa:
-        pytest.skip(f"this processor runs {best}")
-    return load_library(isa=isa)
 
 
 def aligned(size: int) -> np.ndarray:

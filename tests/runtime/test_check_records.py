@@ -6,17 +6,12 @@ import numpy as np
 import pytest
 
 from autofusion.errors import ArtifactError
-from autofusion.runtime.native import Context, Native, load_library
+from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import KERNEL_CODES, OPERANDS, RECORD, Space
 from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, Bench, Case, aligned
 
 SCRATCH = OPERANDS - 1
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def refusal(native: Native, context: Context) -> str:

@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from autofusion.errors import ArtifactError
-from autofusion.runtime.native import Native, load_library
+from autofusion.runtime.native import Native
 from runtime.free_steps import assert_as_defined, run_step
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 @dataclass

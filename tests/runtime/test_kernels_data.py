@@ -9,16 +9,11 @@ import numpy as np
 import pytest
 
 from autofusion.runtime.encode_data import ARITHMETIC, COMPARISONS, COORDINATES, PAD_MODES, ROUNDINGS
-from autofusion.runtime.native import Native, load_library
+from autofusion.runtime.native import Native
 from runtime.steps import Bench, Case, assert_agrees, assert_equals
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 SIZES = ("bool", "int16", "float32", "int64")
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def draw(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:

@@ -9,16 +9,11 @@ import pytest
 
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.runtime.encode_lines import REDUCTIONS, SCATTERS
-from autofusion.runtime.native import Native, load_library
+from autofusion.runtime.native import Native
 from runtime.steps import Bench, Case, assert_agrees, assert_equals
 from runtime.test_kernels_data import SIZES, draw
 
 NUMBERS = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64")
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def normal(*shape: int) -> np.ndarray:

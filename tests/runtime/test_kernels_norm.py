@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from autofusion.errors import ArtifactError
-from autofusion.runtime.native import Native, load_library
+from autofusion.runtime.native import Native
 from runtime.free_steps import assert_as_defined, run_step
 from runtime.steps import Case, assert_agrees
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def draw(*shape: int) -> np.ndarray:

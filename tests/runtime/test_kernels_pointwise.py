@@ -13,17 +13,12 @@ from autofusion.errors import ArtifactError
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import ACTIVATIONS
 from autofusion.runtime.encode_pointwise import COMPARISONS
-from autofusion.runtime.native import Native, load_library
+from autofusion.runtime.native import Native
 from autofusion.runtime.records import BINARY_OPERATORS, UNARY_OPERATORS
 from runtime.cases import draw
 from runtime.steps import Bench, Case, assert_agrees
 
 ODD_SHAPES = [(1,), (7,), (255,), (256,), (257,), (1031,), (3, 5), (5, 127), (3, 300), (2, 3, 33), (2, 3, 4, 17)]
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def instruct(op: str, *registers: int, alpha: float = 0.0, beta: float = 0.0) -> list[Any]:

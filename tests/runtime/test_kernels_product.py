@@ -12,14 +12,9 @@ from autofusion.lowering.packing import pack_matmul_weight
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Plan, Step
 from autofusion.runtime.encode import encode_plan, scratch_bytes
-from autofusion.runtime.native import Context, Native, load_library
+from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
 from runtime.steps import PLAIN_EPILOGUE, aligned
-
-
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
 
 
 def draw(*shape: int) -> np.ndarray:

@@ -24,11 +24,6 @@ from runtime.cases import CASES, conv_case, draw
 from runtime.steps import Bench, Case, aligned
 
 
-@pytest.fixture(scope="module")
-def native() -> Native:
-    return load_library()
-
-
 def test_an_array_can_be_exchanged_for_another(native: Native) -> None:
     case = Case("unary", [draw(6)], {"op": "Neg"}, (6,))
     bench = Bench(case)
@@ -127,12 +122,6 @@ def test_a_forked_child_can_run(native: Native) -> None:
         os._exit(0 if same else 1)
     assert np.array_equal(expected, bench.run(native))
     assert os.waitpid(child, 0)[1] == 0
-
-
-def test_more_threads_than_work(native: Native) -> None:
-    for name in CASES:
-        expected = Bench(CASES[name]).run(native)
-        np.testing.assert_array_equal(expected, Bench(CASES[name], threads=64).run(native))
 
 
 def test_a_library_that_was_not_built_is_reported(tmp_path: Path) -> None:

@@ -99,15 +99,20 @@ def build_libraries(compiler: Compiler, folder: Path = LIBRARIES) -> list[Path]:
     return paths
 
 
-def compile_command(compiler: Compiler, isa: str, extra: Sequence[str] = ()) -> list[str]:
-    """The command that compiles all sources for one instruction set, up to the options in `extra`."""
-    architecture = "aarch64" if isa == "aarch64" else "x86_64"
-    command = [*compiler.command, *FLAGS]
+def compile_command(
+    compiler: Compiler, isa: str, extra: Sequence[str] = (), sources: Sequence[Path] | None = None
+) -> list[str]:
+    """The command that compiles `sources`, or else all, for one instruction set, with the options in `extra`."""
+    sources = sorted(SOURCES.glob("*.c")) if sources is None else sources
+    return [*compiler.command, *FLAGS, *_choose_target(compiler, isa), *extra, *map(str, sources)]
+
+
+def _choose_target(compiler: Compiler, isa: str) -> list[str]:
+    is_arm = isa == "aarch64"
     if compiler.is_zig:
-        command += ["-target", f"{architecture}-linux-{ZIG_LIBC}", "-g0"]
-    if isa != "aarch64":
-        command.append(f"-mcpu={isa.replace('-', '_')}" if compiler.is_zig else f"-march={isa}")
-    return [*command, *extra, *(str(path) for path in sorted(SOURCES.glob("*.c")))]
+        architecture, processor = ("aarch64", "generic") if is_arm else ("x86_64", isa.replace("-", "_"))
+        return ["-target", f"{architecture}-linux-{ZIG_LIBC}", f"-mcpu={processor}", "-g0"]
+    return ["-march=armv8-a+simd"] if is_arm else [f"-march={isa}"]
 
 
 def _link(compiler: Compiler, isa: str, path: Path) -> None:

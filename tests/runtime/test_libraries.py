@@ -1,0 +1,26 @@
+"""Every variant of the kernel library is tested, and the drivers report what goes wrong in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from autofusion.runtime.native import Native
+from runtime.cases import CASES
+from runtime.libraries import LIBRARIES, find_library
+from runtime.steps import Bench
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_every_library_is_there(name: str) -> None:
+    """Skipped is what the tests of kernels leave out on this machine."""
+    absent = find_library(name).absent
+    if absent:
+        pytest.skip(f"no kernel is tested on {name}: {absent}")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_threads_do_not_change_results(native: Native, name: str) -> None:
+    expected = Bench(CASES[name]).run(native)
+    for threads in (2, 3, 64):
+        np.testing.assert_array_equal(expected, Bench(CASES[name], threads=threads).run(native))
