@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,21 @@ def test_the_packaged_compiler_builds_for_old_systems() -> None:
     assert "-march=x86-64-v3" in compile_command(Compiler(("cc",)), "x86-64-v3")
     arm = compile_command(Compiler(("zig",), is_zig=True), "aarch64")
     assert arm[arm.index("-target") + 1] == "aarch64-linux-gnu.2.17"
+    assert "-mcpu=generic" in arm
+
+
+@pytest.mark.parametrize(
+    ("machine", "variants"),
+    [("x86_64", ("x86-64-v2", "x86-64-v3", "x86-64-v4")), ("aarch64", ("aarch64",)), ("riscv64", ())],
+)
+def test_variants_are_those_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, machine: str, variants: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert variants == list_variants()
+    for isa in variants:
+        command = compile_command(Compiler(("cc",)), isa)
+        assert ("-march=armv8-a+simd" if machine == "aarch64" else f"-march={isa}") in command
 
 
 def test_libraries_are_built_once(fake_compiler: Compiler, tmp_path: Path) -> None:
