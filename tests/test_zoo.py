@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,12 @@ EXPECTED: dict[str, tuple[dict[str, int], int]] = {
     ),
 }
 
+# Attentions, and products behind a norm, each of which is one step.
+NOT_STORED = {"bert_base_ts17": (12, 0), "llama_tiny_ts17": (3, 7)}
+
 # Extents of symbolic dimensions that are run beside the defaults: nothing to share, primes, whole tiles.
 OTHER_SIZES: dict[str, list[dict[str, int]]] = {
+    "llama_tiny_ts17": [{"batch": 1, "seq": 1}, {"batch": 2, "seq": 128}, {"batch": 3, "seq": 17}],
     "resnet18_dyn20": [{"batch": 1}, {"batch": 3}],
     "bert_base_ts17": [{"batch": 1, "seq": 1}, {"batch": 2, "seq": 128}, {"batch": 3, "seq": 17}],
 }
@@ -104,6 +109,27 @@ def test_agrees_with_onnxruntime(compiled: Compiled) -> None:
         for output, expected in zip(oracle.get_outputs(), oracle.run(None, feeds), strict=True):
             limit = TOLERANCE * float(np.abs(expected).max())
             np.testing.assert_allclose(results[output.name], expected, rtol=0, atol=limit)
+
+
+def test_scores_and_normalized_rows_have_no_place(compiled: Compiled) -> None:
+    """Neither the scores of an attention nor what a norm hands to the product behind it goes through memory."""
+    plan = read_artifact(compiled.artifact).plan
+    outer = {row["node"]: row["pattern"] for row in compiled.report["fused"] if not row["inside"]}
+    steps = {name: [step for step in plan.steps if step.node == name] for name in outer}
+    attentions = [name for name, display in outer.items() if display == "MultiHeadAttention"]
+    normed = [name for name, display in outer.items() if "Norm+MatMul" in display]
+    assert (len(attentions), len(normed)) == NOT_STORED.get(compiled.name, (0, 0))
+    assert all([step.kernel for step in steps[name]] == ["attention"] for name in attentions)
+    for name in normed:
+        assert [(step.kernel, bool(step.attributes["norm"])) for step in steps[name]] == [("matmul", True)]
+    length = 31
+    shapes = bind(plan, dict.fromkeys(plan.symbols, length), 1).shapes
+    scores = (
+        name
+        for name, buffer in plan.buffers.items()
+        if attentions and buffer.role == "inner" and shapes[name][-2:] == (length, length)
+    )
+    assert not [name for name in scores if math.prod(shapes[name]) > length**3]
 
 
 def test_a_binding_that_builds_on_an_earlier_one_is_the_same(compiled: Compiled) -> None:

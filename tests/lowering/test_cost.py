@@ -141,6 +141,7 @@ def test_of_a_table_the_rows_that_are_read_count():
         {"i": [3]}, [node("Gather", "t i", "y", axis=0)], "y", {"t": np.zeros((10000, 8), np.float32)}, DType.INT64
     )
     assert CostModel(graph).estimate(graph.node("y")).bytes == 2 * 3 * 8 * 4 + 3 * 8
+    assert CostModel(graph, lowered=lower(graph, backend="native")).step_work(0).bytes == 2 * 3 * 8 * 4 + 3 * 8
 
 
 def test_attention_is_both_products_and_the_exponentials():

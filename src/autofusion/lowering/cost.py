@@ -19,6 +19,9 @@ from autofusion.plan.dtypes import storage_type
 NOMINAL_EXTENT = 128
 """Extent of a symbol that nothing is known of, unless it is the first axis of an input, which counts as 1."""
 
+# Kernels that read some rows of a table.
+_LOOKUPS = frozenset({"gather", "gather_blocks", "gather_elements", "embedding"})
+
 # Extents of a broken model give numbers that no float holds.
 _ENDLESS = 1e18
 
@@ -76,8 +79,12 @@ class CostModel:
         step = self._lowered.plan.steps[index]
         moved = Work(sum(self._flops_of.get(index, {}).values()))
         buffers = self._lowered.plan.buffers
+        written = sum(self._buffer_bytes(buffers[name]) for name in step.outputs if name)
         for name in {*step.inputs, *step.outputs} - {""}:
-            moved += self._move(self._buffer_bytes(buffers[name]), buffers[name].role == "constant")
+            size = self._buffer_bytes(buffers[name])
+            if step.kernel in _LOOKUPS:
+                size = min(size, written)
+            moved += self._move(size, buffers[name].role == "constant")
         return moved
 
     def _seconds_apart(self, node: Node) -> float:
