@@ -137,7 +137,7 @@ PANEL = 16
 GATHER_CHANNELS = 8
 """Convolutions with fewer channels per group copy the window into one row first (AF_GATHER_CHANNELS)."""
 
-WINOGRAD_TILES = 24
+WINOGRAD_TILES = 25
 """Tiles that Winograd's filtering works on at a time (AF_WINOGRAD_TILES)."""
 
 WINOGRAD_FILTERS = 64

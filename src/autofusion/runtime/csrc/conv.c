@@ -6,6 +6,8 @@
 #include "gemm.h"
 #include "windows.h"
 
+enum { ROWS_LEAST = 72 };
+
 typedef struct task {
     const af_conv *conv;
     const float *weights;
@@ -103,10 +105,10 @@ void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
     af_range rows = {0, row_count};
     af_range panels = {0, conv->group * divide_up(conv->filters / conv->group, AF_PANEL)};
     /* With few rows the weights are the larger operand: each share then reads only its own. */
-    if (row_count >= AF_ROW_BLOCK * parts)
-        rows = share(row_count, AF_TILE_ROWS, part, parts);
+    if (row_count >= ROWS_LEAST * parts)
+        rows = share(row_count, 1, part, parts);
     else
-        panels = share(panels.last, AF_TILE_PANELS, part, parts);
+        panels = share(panels.last, 1, part, parts);
     int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
     for (int64_t i = 0, row = rows.first; i < blocks; i++) {
         int64_t count = divide_up(rows.last - row, blocks - i);

@@ -21,7 +21,7 @@ enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
 enum { AF_PANEL = 16, AF_ROW_BLOCK = 144, AF_DEPTH_BLOCK = 256, AF_PANEL_BLOCK = 8 };
 
 /* Tiles that Winograd's filtering works on at a time. */
-enum { AF_WINOGRAD_TILES = 24 };
+enum { AF_WINOGRAD_TILES = 25 };
 
 /* Convolutions with fewer channels per group copy each window into one row first. */
 enum { AF_GATHER_CHANNELS = 8 };
