@@ -6,6 +6,8 @@
 #include "gemm.h"
 #include "windows.h"
 
+/* Rows that each share must have if the rows are shared: those of an image then stay with one processor from layer to
+   layer, while each share reads all weights. */
 enum { ROWS_LEAST = 72 };
 
 typedef struct task {
@@ -104,7 +106,6 @@ void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
     int64_t row_count = conv->batch * extents[0] * extents[1] * extents[2];
     af_range rows = {0, row_count};
     af_range panels = {0, conv->group * divide_up(conv->filters / conv->group, AF_PANEL)};
-    /* With few rows the weights are the larger operand: each share then reads only its own. */
     if (row_count >= ROWS_LEAST * parts)
         rows = share(row_count, 1, part, parts);
     else

@@ -1,6 +1,6 @@
 #include "tile.h"
 
-enum { PANEL_VECTORS = AF_PANEL / AF_WIDTH, MAX_VECTORS = AF_TILE_PANELS * PANEL_VECTORS, LINE = 16 };
+enum { PANEL_VECTORS = AF_PANEL / AF_WIDTH, MAX_VECTORS = 2 * PANEL_VECTORS, LINE = 16 };
 
 /* `sums` must live in registers: the numbers of rows and vectors are constants wherever they are used, and loops over
    them are unrolled, as an index that varies would force it into memory. */
@@ -12,23 +12,51 @@ enum { PANEL_VECTORS = AF_PANEL / AF_WIDTH, MAX_VECTORS = AF_TILE_PANELS * PANEL
    finds the panel in the second-level cache, where every tile before has put a part of it from farther away. */
 enum { FETCH_DISTANCE = 24 };
 
-AF_INLINE void multiply(const af_tile *tile, const int rows, const int vectors, vf sums[][MAX_VECTORS]) {
-    const float *panels[AF_TILE_PANELS], *ahead = tile->ahead;
-    for (int p = 0; p < AF_TILE_PANELS; p++) panels[p] = tile->panel + p * tile->panel_step;
+/* Columns of the last vector of a wide panel, where they are fewer than a vector has: two rows then share one. */
+enum { SHARED = AF_WIDTH > AF_PANEL / 2 };
+
+#if AF_WIDTH == 16
+/* Half a panel, twice. */
+AF_INLINE vf load_half(const float *from) { return (vf)_mm512_broadcast_f32x8(_mm256_loadu_ps(from)); }
+/* The lower lanes of x, the upper ones of y. */
+AF_INLINE vf join(vf x, vf y) { return (vf)_mm512_mask_blend_ps(0xff00, (__m512)x, (__m512)y); }
+AF_INLINE vf upper(vf x) { return (vf)_mm512_shuffle_f32x4((__m512)x, (__m512)x, 0xee); }
+#else
+AF_INLINE vf load_half(const float *from) { return load(from); }
+AF_INLINE vf join(vf x, vf y) { return x + y; }
+AF_INLINE vf upper(vf x) { return x; }
+#endif
+
+/* `fetches`: the panels are not yet in the first-level cache, and `ahead` is a panel to be fetched. */
+AF_INLINE void multiply(const af_tile *tile, const int rows, const int vectors, const int shared, const int fetches,
+                        vf sums[][MAX_VECTORS]) {
+    const int whole = vectors - shared, panels = vectors > PANEL_VECTORS ? 2 : 1;
+    const float *first = tile->panel, *ahead = tile->ahead;
+    const int64_t step = tile->panel_step;
+    vf pairs[AF_TILE_ROWS / 2 + 1];
+    for (int pair = 0; pair < (rows + 1) / 2; pair++) pairs[pair] = (vf){0};
     for (int64_t segment = 0; segment < tile->segments; segment++) {
         const float *x[AF_TILE_ROWS];
         EACH_ROW x[row] = tile->rows[segment * AF_ROW_BLOCK + row] + tile->start;
-        for (int64_t k = 0; k < tile->length; k++) {
-            vf b[MAX_VECTORS];
-            EACH_VECTOR b[v] = load(panels[v / PANEL_VECTORS] + k * AF_PANEL + v % PANEL_VECTORS * AF_WIDTH);
-            for (int p = 0; p < vectors / PANEL_VECTORS; p++)
-                __builtin_prefetch(panels[p] + (k + FETCH_DISTANCE) * AF_PANEL);
-            __builtin_prefetch(ahead + k * AF_PANEL, 0, 2);
-            EACH_ROW EACH_VECTOR sums[row][v] += x[row][k] * b[v];
+        for (int64_t k = 0; k < tile->length; k++, first += AF_PANEL) {
+            vf a[AF_TILE_ROWS + 1], b[MAX_VECTORS];
+            UNROLL for (int v = 0; v < whole; v++)
+                b[v] = load(first + v / PANEL_VECTORS * step + v % PANEL_VECTORS * AF_WIDTH);
+            if (shared) b[whole] = load_half(first + step);
+            if (fetches) {
+                for (int p = 0; p < panels; p++) __builtin_prefetch(first + p * step + FETCH_DISTANCE * AF_PANEL);
+                __builtin_prefetch(ahead, 0, 2);
+                ahead += AF_PANEL;
+            }
+            EACH_ROW {
+                a[row] = splat(x[row][k]);
+                UNROLL for (int v = 0; v < whole; v++) sums[row][v] += a[row] * b[v];
+                if (shared && row % 2) pairs[row / 2] += join(a[row - 1], a[row]) * b[whole];
+            }
+            if (shared && rows % 2) pairs[rows / 2] += a[rows - 1] * b[whole];
         }
-        for (int p = 0; p < AF_TILE_PANELS; p++) panels[p] += tile->length * AF_PANEL;
-        ahead += tile->length * AF_PANEL;
     }
+    if (shared) EACH_ROW sums[row][whole] = row % 2 ? upper(pairs[row / 2]) : pairs[row / 2];
 }
 
 AF_INLINE float *find_sums(const af_tile *tile, int row, int v) {
@@ -79,23 +107,32 @@ AF_INLINE void finish_tile(const af_tile *tile, const int rows, const int vector
 }
 
 /* Fetch what is needed after the multiplications. */
-AF_INLINE void fetch_results(const af_tile *tile, const int rows, const int vectors) {
-    EACH_ROW for (int v = 0; v < vectors; v += LINE / AF_WIDTH) {
-        __builtin_prefetch(tile->y + row * tile->y_pitch + v * AF_WIDTH, 1);
-        if (tile->residual) __builtin_prefetch(tile->residual + row * tile->epilogue->residual_pitch + v * AF_WIDTH);
-    }
+AF_INLINE void fetch_results(const af_tile *tile, const int vectors) {
+    int64_t y_pitch = tile->y_pitch, residual_pitch = tile->epilogue->residual_pitch;
+    for (int64_t row = tile->fetch_first; row < tile->fetch_last; row++)
+        for (int v = 0; v < vectors; v += LINE / AF_WIDTH)
+            __builtin_prefetch(tile->y + row * y_pitch + v * AF_WIDTH, 1);
+    for (int64_t row = tile->residual ? tile->fetch_first : tile->fetch_last; row < tile->fetch_last; row++)
+        for (int v = 0; v < vectors; v += LINE / AF_WIDTH)
+            __builtin_prefetch(tile->residual + row * residual_pitch + v * AF_WIDTH);
 }
 
-AF_INLINE void run(const af_tile *tile, const int rows, const int panels) {
-    const int vectors = panels * PANEL_VECTORS;
+AF_INLINE void run(const af_tile *tile, const int rows, const enum af_tile_width width) {
+    const int shared = width == AF_WIDE_PANEL && SHARED;
+    const int vectors = width == AF_ONE_PANEL                 ? PANEL_VECTORS
+                        : width == AF_TWO_PANELS || shared    ? 2 * PANEL_VECTORS
+                                                              : PANEL_VECTORS + PANEL_VECTORS / 2;
     vf sums[AF_TILE_ROWS][MAX_VECTORS];
-    if (tile->last) fetch_results(tile, rows, vectors);
+    if (tile->last) fetch_results(tile, vectors);
     EACH_ROW EACH_VECTOR sums[row][v] = (vf){0};
-    multiply(tile, rows, vectors, sums);
+    if (tile->ahead)
+        multiply(tile, rows, vectors, shared, 1, sums);
+    else
+        multiply(tile, rows, vectors, shared, 0, sums);
     if (!tile->first) EACH_ROW EACH_VECTOR sums[row][v] += load(find_sums(tile, row, v));
     if (!tile->last) {
         EACH_ROW EACH_VECTOR store(find_sums(tile, row, v), sums[row][v]);
-    } else if (tile->columns == panels * AF_PANEL) {
+    } else if (tile->columns == vectors * AF_WIDTH) {
         finish_tile(tile, rows, vectors, 0, sums);
     } else {
         finish_tile(tile, rows, vectors, 1, sums);
@@ -104,35 +141,39 @@ AF_INLINE void run(const af_tile *tile, const int rows, const int panels) {
 
 typedef void tile_kernel(const af_tile *tile);
 
-/* One function for every number of rows, and for every number of panels. */
+/* One function for every number of rows and every width. */
+#define MAKE_ONE(rows) \
+    static void run_##rows##_one(const af_tile *tile) { run(tile, rows, AF_ONE_PANEL); }
+#define MAKE_WIDE(rows) \
+    static void run_##rows##_wide(const af_tile *tile) { run(tile, rows, AF_WIDE_PANEL); }
+#define MAKE_TWO(rows) \
+    static void run_##rows##_two(const af_tile *tile) { run(tile, rows, AF_TWO_PANELS); }
+
 #if AF_WIDTH == 16
-#define MAKE(rows)                                                          \
-    static void run_##rows##_1(const af_tile *tile) { run(tile, rows, 1); } \
-    static void run_##rows##_2(const af_tile *tile) { run(tile, rows, 2); }
-#define NAME(rows) {run_##rows##_1, run_##rows##_2}
+#define EACH_HEIGHT(DO) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12)
+#define EACH_WIDE_HEIGHT(DO) EACH_HEIGHT(DO)
+EACH_HEIGHT(MAKE_TWO)
+#elif AF_WIDTH == 4 && defined(__x86_64__)
+#define EACH_HEIGHT(DO) DO(1) DO(2) DO(3)
+#define EACH_WIDE_HEIGHT(DO) DO(1) DO(2)
 #else
-#define MAKE(rows) \
-    static void run_##rows##_1(const af_tile *tile) { run(tile, rows, 1); }
-#define NAME(rows) {run_##rows##_1}
+#define EACH_HEIGHT(DO) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6)
+#define EACH_WIDE_HEIGHT(DO) DO(1) DO(2) DO(3) DO(4)
 #endif
+EACH_HEIGHT(MAKE_ONE)
+EACH_WIDE_HEIGHT(MAKE_WIDE)
 
-MAKE(1) MAKE(2) MAKE(3)
-#if AF_WIDTH != 4 || !defined(__x86_64__)
-MAKE(4) MAKE(5) MAKE(6)
-#endif
-#if AF_WIDTH == 16
-MAKE(7) MAKE(8) MAKE(9) MAKE(10) MAKE(11) MAKE(12)
-#endif
+#define NAME_ONE(rows) run_##rows##_one,
+#define NAME_WIDE(rows) run_##rows##_wide,
+#define NAME_TWO(rows) run_##rows##_two,
 
-void af_run_tile(const af_tile *tile, int64_t row_count, int64_t panel_count) {
-    static tile_kernel *const kernels[][AF_TILE_PANELS] = {
-        NAME(1), NAME(2), NAME(3),
-#if AF_WIDTH != 4 || !defined(__x86_64__)
-        NAME(4), NAME(5), NAME(6),
-#endif
+void af_run_tile(const af_tile *tile, int64_t row_count, enum af_tile_width width) {
+    static tile_kernel *const kernels[][AF_TILE_ROWS] = {
+        [AF_ONE_PANEL] = {EACH_HEIGHT(NAME_ONE)},
+        [AF_WIDE_PANEL] = {EACH_WIDE_HEIGHT(NAME_WIDE)},
 #if AF_WIDTH == 16
-        NAME(7), NAME(8), NAME(9), NAME(10), NAME(11), NAME(12),
+        [AF_TWO_PANELS] = {EACH_HEIGHT(NAME_TWO)},
 #endif
     };
-    kernels[row_count - 1][panel_count - 1](tile);
+    kernels[width][row_count - 1](tile);
 }
