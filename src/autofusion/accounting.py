@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from autofusion import lowering
 from autofusion.frontend import Model
 from autofusion.fusion import Fusion, FusionResult, Miss
 from autofusion.ir import Graph, Node
@@ -17,6 +18,7 @@ from autofusion.report.records import (
     MissedNode,
     NormalizedCount,
     PatternCount,
+    StoredWeight,
 )
 
 
@@ -41,9 +43,12 @@ def name_operators(graph: Graph) -> dict[str, str]:
 
 
 def build_report(
-    model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered
+    model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered, precision: str
 ) -> FusionReport:
-    """The report on one compilation: `before` counts the operators of the model as read, `graph` is the fused one."""
+    """The report on one compilation: `before` counts the operators of the model as read, `graph` is the fused one.
+
+    `precision` is the precision mode.
+    """
     after = count_types(graph)
     displays = {fusion.node: fusion.display for fusion in result.fusions}
     return FusionReport(
@@ -58,6 +63,8 @@ def build_report(
         by_type_before=before,
         by_type_after=after,
         estimated_speedup=estimate_speedup(graph, lowered=lowered),
+        precision=precision,
+        weights=tuple(_stored_weight(weight) for weight in lowered.stored),
     )
 
 
@@ -94,6 +101,12 @@ def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]
         groups.setdefault((fusion.display, fusion.op), Counter())[fusion.pattern] += 1
     for (display, op), sources in groups.items():
         yield NormalizedCount(display, op, sources.total(), dict(sources))
+
+
+def _stored_weight(weight: lowering.StoredWeight) -> StoredWeight:
+    name = weight.tensor.partition(":packed")[0]
+    sizes = (weight.bytes_before, weight.bytes_after)
+    return StoredWeight(name, weight.nodes, weight.dtype, *sizes, weight.rounding, weight.reason)
 
 
 def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:

@@ -54,14 +54,27 @@ class FusedModel:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model: its fused graph, how that came about, its plan and weights, and the report on all of it."""
+    """A compiled model: what fusion made of it, its plan and weights, and the report on all of it."""
 
-    model: Model
-    graph: Graph
-    result: FusionResult
+    fused: FusedModel
     lowered: Lowered
     report: FusionReport
     options: CompileOptions
+
+    @property
+    def model(self) -> Model:
+        """The model as it was read."""
+        return self.fused.model
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of fused nodes."""
+        return self.fused.graph
+
+    @property
+    def result(self) -> FusionResult:
+        """What fusion did and what it did not."""
+        return self.fused.result
 
 
 def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> Compilation:
@@ -72,12 +85,20 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
     options = options or CompileOptions()
     fused = fuse_model(path, options, dump=dump)
 
-    lowered = lower(fused.graph, backend=options.backend, exact=options.exact)
+    lowered = lower_model(fused, options)
     if dump is not None:
         dump("plan", render_plan(lowered.plan))
 
-    report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered)
-    return Compilation(fused.model, fused.graph, fused.result, lowered, report, options)
+    mode = options.precision.mode
+    report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered, mode)
+    return Compilation(fused, lowered, report, options)
+
+
+def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
+    """The plan and the weights of a fused model; raises UsageError for nodes that keep their type and are not there."""
+    kept = options.precision.find_kept(fused.operators)
+    storage = options.precision.storage
+    return lower(fused.graph, backend=options.backend, exact=options.exact, storage=storage, kept=kept)
 
 
 def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> FusedModel:

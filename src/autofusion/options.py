@@ -15,6 +15,7 @@ from autofusion.ir import DType
 from autofusion.passes import FOLD_BUDGET
 from autofusion.plan import Setting, Size
 from autofusion.plan.fields import Fields
+from autofusion.precision import MODES, Mode, Precision
 
 EVERY_OUTPUT = ""
 """The key of `CompileOptions.output_types` that stands for all outputs without one of their own."""
@@ -29,6 +30,7 @@ class CompileOptions:
     `exact` forbids algorithms with larger rounding errors than the plain sums of the model: Winograd's filtering.
     `outputs` names the values that take the place of the model's outputs, by value or as `node:index`; () keeps
     the model's own.  `output_types` casts outputs, named likewise or all by `EVERY_OUTPUT`, to another element type.
+    `precision` says which element types may change otherwise.
     """
 
     backend: Literal["native", "reference"] = "native"
@@ -40,6 +42,7 @@ class CompileOptions:
     exact: bool = False
     outputs: tuple[str, ...] = ()
     output_types: Mapping[str, DType] = field(default_factory=dict[str, DType])
+    precision: Precision = Precision()
 
     def to_settings(self) -> dict[str, Setting]:
         """The options as the manifest records them: the same on every machine."""
@@ -64,6 +67,11 @@ class CompileOptions:
             "exact": self.exact,
             "outputs": list(self.outputs),
             "output_types": {name: dtype.value for name, dtype in sorted(self.output_types.items())},
+            "precision": {
+                "mode": self.precision.mode,
+                "keep_nodes": dict(sorted(self.precision.keep_nodes.items())),
+                "keep_types": dict(sorted(self.precision.keep_types.items())),
+            },
         }
 
     @classmethod
@@ -111,7 +119,13 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         exact=fields.flag("exact"),
         outputs=fields.texts("outputs"),
         output_types={name: DType(types.choice(name, _ELEMENT_TYPES)) for name in types.fields},
+        precision=_read_precision(_inner(fields, "precision")),
     )
+
+
+def _read_precision(fields: Fields) -> Precision:
+    mode = cast(Mode, fields.choice("mode", MODES))
+    return Precision(mode, _read_texts(fields, "keep_nodes") or {}, _read_texts(fields, "keep_types") or {})
 
 
 def _read_texts(fields: Fields, name: str) -> dict[str, str] | None:

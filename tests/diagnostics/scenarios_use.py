@@ -133,6 +133,7 @@ SCENARIOS: dict[str, Scenario] = {
     "AF216": atc("--optimization_switch=TbeEltwiseFusionPass:off"),
     "AF217": wrong_switches,
     "AF218": atc("--fusion_switch_file=missing.cfg"),
+    "AF219": atc("--precision_mode=allow_fp32_to_fp16", "--precision_mode_v2=origin"),
     "AF601": other_model,
     "AF602": disagreement,
     "AF603": wrong_results,

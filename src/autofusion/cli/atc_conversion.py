@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from autofusion.cli.atc_settings import Choices
 from autofusion.cli.environment import disabled_fusions
-from autofusion.cli.output import warn_of_passes
+from autofusion.cli.keep_file import read_precision
+from autofusion.cli.output import warn_of_kept_types, warn_of_passes
 from autofusion.cli.skip_file import read_skip_file
 from autofusion.cli.switch_file import gather_switches
 from autofusion.cli.values import OPEN
@@ -17,6 +19,7 @@ from autofusion.fusion import Controls, read_rules
 from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.plan import Size
+from autofusion.precision import Mode
 
 
 def make_options(choices: Choices) -> CompileOptions:
@@ -36,12 +39,14 @@ def make_options(choices: Choices) -> CompileOptions:
         rules=() if choices.rule_file is None else read_rules(choices.rule_file),
     )
     warn_of_passes(controls)
+    warn_of_kept_types(choices.precision, choices.keep_file is not None, "--keep_dtype")
     return CompileOptions(
         controls=controls,
         shapes=choices.shapes,
         pattern_directories=choices.pattern_directories,
         outputs=choices.outputs,
         output_types={name or EVERY_OUTPUT: DType(text) for name, text in choices.output_types.items()},
+        precision=read_precision(cast(Mode, choices.precision), choices.keep_file),
     )
 
 

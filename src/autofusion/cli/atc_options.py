@@ -91,7 +91,7 @@ _SYMBOLIC = (
     'leave extents open, as in --input_shape="x:-1,3,224,224" or "x:1~8,3,224,224": one artifact then takes them all'
 )
 _GEARS = "fixed gears come with a later version"
-_FLOAT = "drop the option; the model's own types are kept"
+_FLOAT = "drop the option; --keep_dtype names nodes that keep their type"
 _CONVERT = "convert the arrays to that type before they are given, or change the type of the input in the model"
 _PRECISIONS = (
     "force_fp16",
@@ -283,26 +283,32 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _yes("pattern_dir", '"FOLDER,FOLDER"', "More patterns, and declared operators.", modes=(0, 1, 3)),
         ),
         "Operator Tuning": (
-            _no(
+            _yes(
                 "precision_mode",
-                "must_keep_origin_dtype|force_fp32",
-                "it would lower the precision",
-                _FLOAT,
-                ("must_keep_origin_dtype", "force_fp32"),
+                "must_keep_origin_dtype|allow_fp32_to_fp16|allow_fp32_to_bf16|force_fp32",
+                "allow_fp32_to_fp16 and allow_fp32_to_bf16 store float32 weights in two bytes and compute in float32; "
+                "force_fp32 carries float16 and bfloat16 in float32; other modes of CANN are refused.",
+                modes=(0, 3),
                 choices=_PRECISIONS,
+                usual=("must_keep_origin_dtype",),
             ),
             _no(
                 "precision_mode_v2",
                 "origin",
-                "it would lower the precision",
-                _FLOAT,
+                "operators are not computed in mixed precision",
+                "--precision_mode=allow_fp32_to_fp16 or allow_fp32_to_bf16 stores weights in two bytes",
                 ("origin",),
                 choices=_PRECISIONS_V2,
+            ),
+            _yes(
+                "keep_dtype",
+                "FILE",
+                "Nodes that are left out of precision_mode: one name, or OpType::TYPE, a line.",
+                modes=(0, 3),
             ),
             _no("customize_dtypes", "FILE", "it would change the type of operators", _FLOAT),
             _warn("op_precision_mode", "FILE", "every operator is computed in high precision"),
             _warn("modify_mixlist", "FILE", "there is no mixed precision"),
-            _warn("keep_dtype", "FILE", "every operator keeps its type"),
             _warn("allow_hf32", "false|true", "float32 is computed as float32", _OFF, "boolean"),
             _warn(
                 "op_select_implmode",

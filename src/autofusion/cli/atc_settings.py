@@ -15,6 +15,7 @@ from autofusion.cli.atc_values import (
     parse_output_types,
     parse_outputs,
     read_output,
+    read_precision_mode,
 )
 from autofusion.cli.values import parse_shapes, parse_switches, split_names
 from autofusion.diagnostics import Diagnostic, Severity
@@ -32,7 +33,7 @@ class Choices:
     `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types; `skip_file` is the
     file of nodes to skip, `scope` names or globs of the only nodes that may fuse, `rule_file` has manual rules.
     `outputs` are the values to compute instead of the model's outputs.  `output_types` has the element type for each
-    output as ONNX spells it; its key "" stands for all.
+    output as ONNX spells it; its key "" stands for all.  `precision` is a mode, `keep_file` names nodes left out of it.
     """
 
     shapes: Mapping[str, tuple[Size, ...]]
@@ -49,6 +50,8 @@ class Choices:
     pattern_directories: tuple[Path, ...]
     outputs: tuple[str, ...]
     output_types: Mapping[str, str]
+    precision: str
+    keep_file: Path | None
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,8 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         pattern_directories=_read_folders(flags),
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
+        precision=read_precision_mode(flags),
+        keep_file=Path(flags["keep_dtype"]) if "keep_dtype" in flags else None,
     )
 
 

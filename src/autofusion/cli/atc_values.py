@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from autofusion.diagnostics import Diagnostic
@@ -76,3 +77,23 @@ def parse_output_types(text: str) -> dict[str, str]:
     if not types:
         raise invalid_value("output_type", text, "it names no type", "write FP32")
     return types
+
+
+def read_precision_mode(flags: Mapping[str, str]) -> str:
+    """The precision mode that the flags ask for.
+
+    Raises UsageError AF210 for a mode of CANN that there is not here, AF219 for --precision_mode_v2 beside it.
+    """
+    mode = flags.get("precision_mode", MODES[0])
+    if "precision_mode" in flags and "precision_mode_v2" in flags:
+        message = "--precision_mode and --precision_mode_v2 exclude each other"
+        raise UsageError(Diagnostic("AF219", message, help="pass one of them"))
+    if mode not in MODES:
+        message = f"--precision_mode={mode} is not supported: operators are not computed in two-byte floats"
+        remedy = f"pass {', '.join(MODES[1:3])}, which store weights in two bytes, or {MODES[0]}"
+        raise UsageError(Diagnostic("AF210", message, help=remedy))
+    return mode
+
+
+MODES = ("must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "force_fp32")
+"""The precision modes, those of `autofusion.precision`, whose import would take long."""

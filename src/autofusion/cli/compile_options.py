@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from autofusion.cli.environment import disabled_fusions
-from autofusion.cli.output import warn_of_passes
+from autofusion.cli.output import warn_of_kept_types, warn_of_passes
 from autofusion.cli.values import parse_dims, parse_shapes, parse_switches, split_names
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def compile_options(function: Function) -> Function:
 
 def read_options(ctx: click.Context) -> CompileOptions:
     """What the options of the command mean, with GE_FUSION_DISABLE_LIST; raises UsageError."""
+    from autofusion.cli.keep_file import read_precision
     from autofusion.cli.skip_file import read_skip_file
     from autofusion.cli.switch_file import gather_switches
     from autofusion.fusion import Controls, read_rules
@@ -52,6 +53,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         rules=read_rules(given["fusion_rules"]) if given["fusion_rules"] is not None else (),
     )
     warn_of_passes(controls)
+    warn_of_kept_types(given["precision_mode"], given["keep_dtype"] is not None, "--keep-dtype")
     return CompileOptions(
         backend=given["backend"],
         controls=controls,
@@ -59,6 +61,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
         pattern_directories=given["pattern_dir"],
         exact=given["exact"],
+        precision=read_precision(given["precision_mode"], given["keep_dtype"]),
     )
 
 
@@ -84,6 +87,25 @@ _OPTIONS = (
         expose_value=False,
         callback=_keep,
         help="Plain sums alone: no Winograd filtering, which is faster and rounds more.",
+    ),
+    click.option(
+        "--precision-mode",
+        "--precision_mode",
+        type=click.Choice(["must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16"]),
+        default="must_keep_origin_dtype",
+        show_default=True,
+        expose_value=False,
+        callback=_keep,
+        help="allow_fp32_to_fp16 and _bf16 store float32 weights in two bytes and compute in float32.",
+    ),
+    click.option(
+        "--keep-dtype",
+        "--keep_dtype",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help="Nodes that are left out of --precision-mode: one name, or OpType::TYPE, a line.",
     ),
     click.option(
         "--auto-fusion",

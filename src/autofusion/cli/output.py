@@ -41,6 +41,14 @@ def warn_of_passes(controls: Controls) -> None:
             show_diagnostic(Diagnostic("AF216", message, help=remedy, severity=Severity.WARNING))
 
 
+def warn_of_kept_types(mode: str, has_file: bool, option: str) -> None:
+    """Write a warning to stderr where nodes are to keep their types and all of them do anyway."""
+    if has_file and mode == "must_keep_origin_dtype":
+        message = f"{option} has no effect: with precision mode must_keep_origin_dtype every node keeps its type"
+        remedy = "choose another precision mode, or leave the file out"
+        show_diagnostic(Diagnostic("AF206", message, help=remedy, severity=Severity.WARNING))
+
+
 def show_misses(report: FusionReport, *, as_json: bool = False) -> None:
     """Write every near miss of `report` to stdout as a note, in JSON one object a line."""
     notes = explain_misses(report)

@@ -85,6 +85,13 @@ USE_CODES = (
         "E21001",
     ),
     Code(
+        "AF219",
+        "options that exclude each other",
+        "Two options ask for the same thing in different ways.",
+        "Pass one of them.",
+        "E10001",
+    ),
+    Code(
         "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."
     ),
     Code(

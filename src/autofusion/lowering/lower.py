@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
-from autofusion.ir import Graph, Shape
+from autofusion.ir import DType, Graph, Shape
 from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.layout import assign_layouts
+from autofusion.lowering.narrowed import narrow_weights
 from autofusion.lowering.packed import pack_weights
-from autofusion.lowering.records import Backend, Lowered
+from autofusion.lowering.records import Backend, Lowered, StoredWeight
 from autofusion.lowering.reshaped import reshape_results
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.workspace import Workspace
 
 
-def lower(graph: Graph, *, backend: Backend, exact: bool = False) -> Lowered:
+def lower(
+    graph: Graph,
+    *,
+    backend: Backend,
+    exact: bool = False,
+    storage: DType | None = None,
+    kept: Mapping[str, str] = MappingProxyType({}),
+) -> Lowered:
     """The plan of `graph` for a backend.
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
     `exact` forbids algorithms with larger rounding errors than plain sums.
+    With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for
+    those of the ONNX nodes in `kept`, which says of each who wants it so.
     Operators without a kernel become host steps.  Raises ModelError for an input whose shape is not
     known and for graphs nested too deeply.
     """
@@ -31,7 +45,10 @@ def lower(graph: Graph, *, backend: Backend, exact: bool = False) -> Lowered:
     draft = reshape_results(workspace.finish())
     if backend == "native":
         draft = pack_weights(assign_layouts(draft), exact=exact)
-    return assemble(draft, (node.name for node in graph.topological()))
+    stored: tuple[StoredWeight, ...] = ()
+    if storage is not None:
+        draft, stored = narrow_weights(draft, storage, kept)
+    return replace(assemble(draft, (node.name for node in graph.topological())), stored=stored)
 
 
 def _check_inputs(graph: Graph, scope: Scope) -> None:

@@ -101,10 +101,31 @@ class HostStep:
 
 
 @dataclass(frozen=True)
+class StoredWeight:
+    """A float32 weight that was to be stored in two bytes an element, as `dtype`.
+
+    `nodes` are the ONNX nodes that read it.  `rounding` is the largest difference to float32 as a share of the largest
+    value in the same column (of a table: row).  `reason` says why it stays float32, "" where it does not.
+    """
+
+    tensor: str
+    nodes: tuple[str, ...]
+    dtype: str
+    bytes_before: int
+    bytes_after: int
+    rounding: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Lowered:
-    """A plan, its weights in the order of `plan.tensors`, and the steps of each graph node by index."""
+    """A plan, its weights in the order of `plan.tensors`, and the steps of each graph node by index.
+
+    `stored` tells of the weights that were to be stored in two bytes an element, none unless that was asked for.
+    """
 
     plan: Plan
     weights: tuple[np.ndarray, ...]
     steps_of: Mapping[str, tuple[int, ...]]
     host_steps: tuple[HostStep, ...]
+    stored: tuple[StoredWeight, ...] = ()

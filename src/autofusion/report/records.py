@@ -100,11 +100,29 @@ class HostStep:
 
 
 @dataclass(frozen=True)
+class StoredWeight:
+    """A float32 weight that was to be stored in two bytes an element, and is as `dtype`.
+
+    `nodes` are the ONNX nodes that read it; `rounding` is the largest change of a value as a share of the largest
+    one in its column (of a table: row).  `reason` says why it stayed float32, "" where it did not.
+    """
+
+    tensor: str
+    nodes: tuple[str, ...]
+    dtype: str
+    bytes_before: int
+    bytes_after: int
+    rounding: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class FusionReport:
     """The report of one compilation.
 
     Operators count the nodes of nested graphs too and leave Constant nodes out; `steps` counts kernel
     calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
+    `precision` is the precision mode, `weights` those that it was to store in two bytes an element.
     """
 
     operators_before: int
@@ -118,6 +136,8 @@ class FusionReport:
     by_type_before: Mapping[str, int]
     by_type_after: Mapping[str, int]
     estimated_speedup: float
+    precision: str = "must_keep_origin_dtype"
+    weights: tuple[StoredWeight, ...] = ()
 
     @property
     def host_steps(self) -> int:
@@ -141,6 +161,8 @@ class FusionReport:
             "by_type_before": dict(sorted(self.by_type_before.items())),
             "by_type_after": dict(sorted(self.by_type_after.items())),
             "estimated_speedup": self.estimated_speedup,
+            "precision": self.precision,
+            "weights": [{**asdict(row), "nodes": list(row.nodes)} for row in self.weights],
         }
 
     @classmethod
@@ -158,6 +180,9 @@ class FusionReport:
             by_type_before=_counts(data, "by_type_before"),
             by_type_after=_counts(data, "by_type_after"),
             estimated_speedup=_ratio(data, "estimated_speedup"),
+            # Baselines are kept for long, and older ones do not have these.
+            precision=_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
+            weights=_rows({"weights": [], **data}, "weights", _read_weight),
         )
 
     def matched(self, pattern: str) -> int:
@@ -213,6 +238,18 @@ def _read_missed(row: Json) -> MissedNode:
         # Baselines are kept for long, and older ones do not have these.
         at_node=_text({"at_node": "", **row}, "at_node"),
         at_value=_text({"at_value": "", **row}, "at_value"),
+    )
+
+
+def _read_weight(row: Json) -> StoredWeight:
+    return StoredWeight(
+        tensor=_text(row, "tensor"),
+        nodes=tuple(str(name) for name in _list(row, "nodes")),
+        dtype=_text(row, "dtype"),
+        bytes_before=_number(row, "bytes_before"),
+        bytes_after=_number(row, "bytes_after"),
+        rounding=_ratio(row, "rounding"),
+        reason=_text(row, "reason"),
     )
 
 

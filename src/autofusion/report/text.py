@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from autofusion.report.misses import group_misses
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
+from autofusion.report.stored import render_stored, summarize_stored
 from autofusion.report.wording import count
 
 SHOWN_MISSES = 8
@@ -16,8 +17,8 @@ SHOWN_NODES = 1
 def render_text(report: FusionReport) -> str:
     """The whole report, with a final line break.
 
-    The pattern blocks, the normal forms where there are any, and the three totals come first; host steps and near
-    misses follow only where there are any.
+    The pattern blocks, the normal forms where there are any, and the three totals come first; weights that were to be
+    stored in two bytes, host steps and near misses follow only where there are any.
     """
     lines = ["Graph Fusion Report:", "======================"]
     for row in report.patterns:
@@ -30,6 +31,8 @@ def render_text(report: FusionReport) -> str:
         f"Total operators after fusion: {report.operators_after}",
         f"Overall speedup: {report.estimated_speedup:.2f}x",
     ]
+    if report.weights:
+        lines += ["", *render_stored(report.weights)]
     if report.host:
         lines += ["", *_host_lines(report.host)]
     if report.misses:
@@ -47,6 +50,8 @@ def summarize(report: FusionReport) -> str:
     ]
     if report.normalized:
         parts.insert(1, f"normalized {count(sum(row.matched for row in report.normalized), 'time')}")
+    if report.weights:
+        parts.append(summarize_stored(report.weights))
     if report.host:
         parts.append(f"host steps {report.host_steps}")
     if report.misses:

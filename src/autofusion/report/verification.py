@@ -55,6 +55,39 @@ class NodeComparison:
 
 
 @dataclass(frozen=True)
+class StorageCost:
+    """What storing weights in two bytes an element costs one output under one generated input.
+
+    `max_difference` is the largest difference to the model in float64, with its weights as they are, and `share` the
+    same in units of the output's largest value.  `computed` is the output on the same rounded weights, carried in
+    float32: nothing but the rounding of weights may lie between.
+    """
+
+    max_difference: float
+    share: float
+    computed: Comparison
+
+
+@dataclass(frozen=True)
+class StoredWeights:
+    """The weights that an artifact has in two bytes an element: how many tensors, and of which types.
+
+    `wrong` names those that are not the model's, rounded once, with how many elements differ; other constants, which
+    must be the model's as they are, count as well.
+    """
+
+    dtypes: tuple[str, ...]
+    tensors: int
+    wrong: Mapping[str, int]
+    costs: tuple[StorageCost, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing but the rounding of weights moves the outputs."""
+        return not self.wrong and bool(self.costs) and all(row.computed.ok for row in self.costs)
+
+
+@dataclass(frozen=True)
 class Culprit:
     """The fusion that bisection found at fault, and the option of `compile` and `atc` that turns it off.
 
@@ -73,7 +106,10 @@ class Culprit:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """The verdict on one artifact; `oracle` names what computed the expected values, with its version."""
+    """The verdict on one artifact; `oracle` names what computed the expected values, with its version.
+
+    `stored` judges weights of two bytes an element; `outputs` and `nodes` are then those on float32 weights.
+    """
 
     oracle: str
     backend: str
@@ -81,11 +117,13 @@ class VerifyReport:
     nodes: tuple[NodeComparison, ...] = ()
     culprit: Culprit | None = None
     notes: tuple[str, ...] = field(default=())
+    stored: StoredWeights | None = None
 
     @property
     def ok(self) -> bool:
-        """True where there was an output to compare, and every output and every node lies within its limit."""
-        return bool(self.outputs) and all(row.ok for row in self.outputs) and all(row.ok for row in self.nodes)
+        """True where there was an output to compare, and every output, node and stored weight lies within its limit."""
+        is_right = all(row.ok for row in self.outputs) and all(row.ok for row in self.nodes)
+        return bool(self.outputs) and is_right and (self.stored is None or self.stored.ok)
 
     def to_dict(self) -> dict[str, object]:
         """The verdict as plain JSON values under stable keys."""
@@ -106,7 +144,26 @@ class VerifyReport:
             ],
             "culprit": None if self.culprit is None else asdict(self.culprit),
             "notes": list(self.notes),
+            "stored": None if self.stored is None else _stored(self.stored),
         }
+
+
+def _stored(stored: StoredWeights) -> dict[str, object]:
+    return {
+        "ok": stored.ok,
+        "dtypes": list(stored.dtypes),
+        "tensors": stored.tensors,
+        "wrong": dict(stored.wrong),
+        "outputs": [
+            {
+                "output": row.computed.name,
+                "max_difference": _json_number(row.max_difference),
+                "share": _json_number(row.share),
+                "computed": _comparison(row.computed),
+            }
+            for row in stored.costs
+        ],
+    }
 
 
 def _comparison(row: Comparison) -> dict[str, object]:

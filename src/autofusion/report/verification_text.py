@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autofusion.report.tables import render_shape, render_table
-from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
+from autofusion.report.verification import (
+    Comparison,
+    Culprit,
+    NodeComparison,
+    StorageCost,
+    StoredWeights,
+    VerifyReport,
+)
 from autofusion.report.wording import count
 
 
@@ -23,6 +30,8 @@ def render_verification(report: VerifyReport) -> str:
         lines += ["", *_lines([["node", "fusion", *_COLUMNS], *(_node_cells(row) for row in wrong)])]
     if report.nodes:
         lines += ["", f"fused nodes: {len(report.nodes) - len(wrong)} of {len(report.nodes)} within their limits"]
+    if report.stored is not None:
+        lines += ["", *_stored_lines(report.stored)]
     lines += [f"note: {note}" for note in report.notes]
     if report.culprit is not None:
         lines += ["", *_culprit_lines(report.culprit)]
@@ -40,10 +49,42 @@ def render_verdict(report: VerifyReport) -> str:
         return f"not verified: {len(wrong)} of {len(report.outputs)} comparisons of outputs went wrong"
     if nodes:
         return f"not verified: the outputs lie within their limits, but {count(len(nodes), 'fused node')} beyond"
+    stored = report.stored
+    if stored is not None and not stored.ok:
+        return f"not verified: weights in {_types(stored)} are not those of the model, or not computed as such"
     largest = max(row.max_difference for row in report.outputs)
     relative = max(row.error for row in report.outputs)
     made = count(len(report.outputs), "comparison")
-    return f"verified: {made} of outputs, largest difference {largest:.2e}, largest relative error {relative:.2e}"
+    verdict = f"verified: {made} of outputs, largest difference {largest:.2e}, largest relative error {relative:.2e}"
+    if stored is None:
+        return verdict
+    cost = max(row.share for row in stored.costs)
+    return f"{verdict}; weights in {_types(stored)} cost {cost:.2e} of the largest value"
+
+
+def _stored_lines(stored: StoredWeights) -> Iterator[str]:
+    yield f"weights in {_types(stored)}: {count(stored.tensors, 'tensor')}"
+    yield from (f"  WRONG: {name}: {count(wrong, 'element')} not the model's" for name, wrong in stored.wrong.items())
+    yield from _lines([["output", *_COST_COLUMNS], *([row.computed.name, *_cost_cells(row)] for row in stored.costs)])
+    yield _COST_LEGEND
+
+
+def _types(stored: StoredWeights) -> str:
+    return ", ".join(stored.dtypes) or "two bytes"
+
+
+def _cost_cells(row: StorageCost) -> list[str]:
+    computed = row.computed
+    dims = ",".join(f"{name}={extent}" for name, extent in computed.dims.items()) or "-"
+    numbers = [f"{number:.2e}" for number in (row.max_difference, row.share, computed.error, computed.allowed)]
+    return [str(computed.seed), dims, *numbers, "ok" if computed.ok else "WRONG"]
+
+
+_COST_COLUMNS = ("seed", "dims", "cost", "share", "error", "allowed", "verdict")
+_COST_LEGEND = (
+    "(what is above has float32 weights; cost: largest difference to float64, share: of the largest value, neither is "
+    "limited; error: against float32 arithmetic on the same rounded weights)"
+)
 
 
 def _culprit_lines(fault: Culprit) -> Iterator[str]:

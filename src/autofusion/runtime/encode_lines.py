@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from autofusion.runtime.bound import BoundStep, Shape, merge_axes
 from autofusion.runtime.encode_data import NO_NUMBERS, Fields, element_size, fill_axes, order_axes, type_code
-from autofusion.runtime.records import ELEMENT_TYPES, MAX_AXES
+from autofusion.runtime.records import ELEMENT_TYPES, HALVES, MAX_AXES
 
 REDUCTIONS = ("sum", "mean", "max", "min", "prod", "sum_square", "l1", "l2")
 SCATTERS = ("none", "add", "mul", "max", "min")
@@ -98,7 +98,9 @@ def _encode_gather(bound: BoundStep) -> Fields:
     if not 0 <= axis < len(shape) or bound.shape(y) != (*shape[:axis], *named, *shape[axis + 1 :]):
         raise ValueError(f"it takes {list(shape)} at {list(named)} to {list(bound.shape(y))}")
     ints = [math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]), math.prod(named)]
-    return [*ints, _index_size(bound), element_size(bound, x, y)], NO_NUMBERS
+    widened = bound.buffers[x].dtype in HALVES and bound.buffers[y].dtype == "float"
+    size = element_size(bound, x) if widened else element_size(bound, x, y)
+    return [*ints, _index_size(bound), size, type_code(bound, x) if widened else 0], NO_NUMBERS
 
 
 def _encode_gather_elements(bound: BoundStep) -> Fields:

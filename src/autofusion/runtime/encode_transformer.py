@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from autofusion.plan import ACTIVATIONS, MAX_RESULTS, NORMS
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.records import PANEL
+from autofusion.runtime.records import ELEMENT_TYPES, HALVES, PANEL
 
 Fields = tuple[list[int], list[float]]
 
@@ -33,7 +33,7 @@ IDS = {"int32": 4, "int64": 8}
 
 def encode_product(bound: BoundStep) -> Fields:
     """The record of a `matmul` step with a packed b."""
-    _expect_types(bound, {})
+    _expect_types(bound, {1: "weight"})
     a, b = bound.shape(bound.operand(0)), bound.shape(bound.operand(1))
     if bound.integer("trans_a") or len(a) < 2 or len(b) != 2 or a[-1] != b[0]:
         raise ValueError(f"its shapes {list(a)} and {list(b)} do not fit")
@@ -51,7 +51,7 @@ def encode_product(bound: BoundStep) -> Fields:
     filled = [*widths, *[0] * (MAX_RESULTS - len(widths))]
     ints = [math.prod(a[:-1]), a[-1], len(widths), *filled, bound.code("activation", ACTIVATIONS)]
     numbers = [bound.number(name) for name in ("scale", "alpha", "beta", "epsilon")]
-    return [*ints, bound.code("norm", NORMS), int(gated)], numbers
+    return [*ints, bound.code("norm", NORMS), int(gated), _weight_type(bound, bound.operand(1))], numbers
 
 
 def measure_product(bound: BoundStep) -> int:
@@ -142,14 +142,16 @@ def encode_embedding(bound: BoundStep) -> Fields:
     shape = bound.shape(bound.result)
     *leading, columns = shape
     tables = [_read_table(bound, number, tuple(leading), columns) for number in range(TABLES)]
-    _expect_types(bound, {2 * number + 1: "ids" for number in range(TABLES)})
+    tables_and_ids = {2 * number: "weight" for number in range(TABLES)}
+    _expect_types(bound, tables_and_ids | {2 * number + 1: "ids" for number in range(TABLES)})
     axes = merge_axes((extent, *(table[2][axis] for table in tables)) for axis, extent in enumerate(leading))
     if len(axes) > LEADING_AXES:
         raise ValueError(f"its result has {len(axes)} leading axes, more than {LEADING_AXES}")
     filled = [(1, *[0] * TABLES)] * (LEADING_AXES - len(axes)) + axes
     ints = [axis[0] for axis in filled] + [columns, bound.code("norm", NORMS)]
     for number, (count, id_size, _, step) in enumerate(tables):
-        ints += [count, id_size, *(axis[1 + number] for axis in filled), step]
+        code = _weight_type(bound, bound.operand(2 * number)) if id_size else 0
+        ints += [count, id_size, *(axis[1 + number] for axis in filled), step, code]
     for place in (6, 7):
         _expect_shape(bound, place, (columns,))
     return ints, [0.0, bound.number("epsilon"), 0.0, 0.0]
@@ -194,14 +196,21 @@ def _expect_shape(bound: BoundStep, place: int, shape: Shape) -> None:
 
 
 def _expect_types(bound: BoundStep, others: Mapping[int, str]) -> None:
-    """Everything is float32 but the operands in `others`: "bool", or "ids" for integers."""
+    """Everything is float32 but the operands in `others`: "bool", "ids" for integers, "weight" for halves as well."""
     for place, name in enumerate((*bound.step.inputs, *bound.step.outputs)):
         if not name:
             continue
         dtype = bound.buffers[name].dtype
         want = others.get(place, "float") if place < len(bound.step.inputs) else "float"
-        if dtype not in (IDS if want == "ids" else (want,)):
+        if dtype not in _ALLOWED.get(want, (want,)):
             raise ValueError(f"it works on elements of type {dtype}")
+
+
+_ALLOWED: Mapping[str, Collection[str]] = {"ids": IDS, "weight": ("float", *HALVES)}
+
+
+def _weight_type(bound: BoundStep, name: str) -> int:
+    return ELEMENT_TYPES.index(bound.buffers[name].dtype)
 
 
 def _panel_up(count: int) -> int:

@@ -113,6 +113,9 @@ ELEMENT_TYPES = (
 )
 """Element types that records name, by their code (`af_type`)."""
 
+HALVES = ("float16", "bfloat16")
+"""Element types of constants that kernels widen to float32 while they read them."""
+
 ELEMENT_SIZES = (4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1, 2, 2)
 """Bytes of one element of each."""
 

@@ -60,6 +60,16 @@ class Examiner:
         self._expectations: dict[tuple[object, ...], Expectation] = {}
 
     @property
+    def inputs(self) -> Sequence[Case]:
+        """Which inputs are generated."""
+        return self._inputs
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads sessions may use."""
+        return self._threads
+
+    @property
     def amplifies(self) -> bool:
         """True where rounding alone was seen to move outputs far."""
         return any(expectation.amplifies for expectation in self._expectations.values())
@@ -90,13 +100,13 @@ class Examiner:
         return all(row.ok for row in self._compare_outputs(session, case))
 
     def _compare_outputs(self, session: Session, case: Case) -> list[Comparison]:
-        expectation = self._expect(session, case)
+        expectation = self.expect(session, case)
         return expectation.compare(session.run(expectation.feeds))
 
     def _compare_nodes(
         self, session: Session, options: CompileOptions, graph: Graph, result: FusionResult
     ) -> Iterator[NodeComparison]:
-        expectation = self._expect(session, self._inputs[0])
+        expectation = self.expect(session, self._inputs[0])
         feeds, case = expectation.feeds, expectation.case
         if result.normalized:
             last = max(step.number for step in result.normalized)
@@ -110,7 +120,8 @@ class Examiner:
         """The model after the passes, before any rewrite."""
         return fuse_model(self.model, replace(self._options, controls=Controls(auto_fusion=False))).graph
 
-    def _expect(self, session: Session, case: Case) -> Expectation:
+    def expect(self, session: Session, case: Case) -> Expectation:
+        """What the unfused model gives for the inputs that `case` draws for `session`."""
         feeds = generate_inputs(session.inputs, seed=case.seed, dims=case.dims)
         dims = session.read_dims(feeds)
         key = (case.seed, *sorted(dims.items()))

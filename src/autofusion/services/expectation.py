@@ -46,6 +46,11 @@ class Expectation:
         self._exact = exact
         self.amplifies = False
 
+    @property
+    def exact(self) -> Mapping[str, np.ndarray]:
+        """The outputs in float64."""
+        return self._exact
+
     def compare(self, ours: Mapping[str, np.ndarray]) -> list[Comparison]:
         """The verdict on every output.
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from autofusion.artifact import join_weights, read_artifact
-from autofusion.compiler import Compilation, fuse_model
+from autofusion.compiler import Compilation, FusedModel, fuse_model, lower_model
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError, UsageError
 from autofusion.options import CompileOptions
-from autofusion.report.verification import VerifyReport
+from autofusion.plan import Plan
+from autofusion.precision import Precision
+from autofusion.report.verification import StoredWeights, VerifyReport
 from autofusion.services.bisect import Finding, find_culprit
-from autofusion.services.examine import Examined, Examiner
+from autofusion.services.examine import Examiner
+from autofusion.services.stored import compare_stored
 
 SEEDS = (0, 1, 2)
 """The seeds of generated inputs where none are chosen."""
@@ -47,8 +53,7 @@ def verify_artifact(
     if examiner.reference.digest != opened.manifest.source_sha256:
         raise _other_model(model, artifact)
     fused = fuse_model(model, options)
-    examined = examiner.examine(opened.plan, opened.weights, options, fused.graph, fused.result)
-    return _conclude(examiner, options, opened.plan.backend, examined, bisect=bisect)
+    return _verify(examiner, options, fused, opened.plan, opened.weights, bisect=bisect)
 
 
 def verify_compilation(
@@ -62,24 +67,32 @@ def verify_compilation(
 ) -> VerifyReport:
     """Verify what was compiled from the file `model` and not yet written, as `verify_artifact` does."""
     examiner = Examiner(model, compilation.options, seeds=seeds, sizes=sizes, threads=threads)
-    options, plan = compilation.options, compilation.lowered.plan
+    plan = compilation.lowered.plan
     weights = join_weights(plan.tensors, compilation.lowered.weights)
-    examined = examiner.examine(plan, weights, options, compilation.graph, compilation.result)
-    return _conclude(examiner, options, plan.backend, examined, bisect=bisect)
+    return _verify(examiner, compilation.options, compilation.fused, plan, weights, bisect=bisect)
 
 
-def _conclude(
-    examiner: Examiner, options: CompileOptions, backend: str, examined: Examined, *, bisect: bool
+def _verify(
+    examiner: Examiner, options: CompileOptions, fused: FusedModel, plan: Plan, weights: np.ndarray, *, bisect: bool
 ) -> VerifyReport:
+    """The verdict on a plan; one with weights of two bytes is held against the same plan with float32 weights."""
+    stored: StoredWeights | None = None
+    if options.precision.storage is not None:
+        options = replace(options, precision=Precision())
+        wide = lower_model(fused, options)
+        stored = compare_stored(examiner, plan, weights, wide)
+        plan, weights = wide.plan, join_weights(wide.plan.tensors, wide.weights)
+    examined = examiner.examine(plan, weights, options, fused.graph, fused.result)
     finding = find_culprit(examiner, options, examined) if bisect and not examined.ok else Finding(None)
     notes = (AMPLIFIES if examiner.amplifies else "", finding.note)
     return VerifyReport(
         examiner.reference.oracle.name,
-        backend,
+        plan.backend,
         examined.outputs,
         examined.nodes,
         finding.culprit,
         tuple(filter(None, notes)),
+        stored,
     )
 
 

@@ -1,7 +1,7 @@
 /* Validation of the steps that reduce, order and look up elements. */
 #include "check.h"
 #include "data.h"
-#include "element.h"
+#include "half.h"
 
 /* Types that have arithmetic along lines. */
 static int check_number(const checker *c, int64_t type) {
@@ -83,11 +83,14 @@ int af_check_gather(const checker *c) {
     if (check_index_size(c, g->index_size)) return -1;
     if (g->size != 1 && g->size != 2 && g->size != 4 && g->size != 8)
         return refuse(c, "its elements have %lld bytes", (long long)g->size);
+    if (!is_widened(g->widened) || (g->widened && g->size != 2))
+        return refuse(c, "it widens type %lld", (long long)g->widened);
+    int64_t y_size = g->widened ? (int64_t)sizeof(float) : g->size;
     const int64_t x[] = {g->outer, g->extent, g->inner}, y[] = {g->outer, g->count, g->inner};
     if (!is_countable(x, 3) || !is_countable(y, 3)) return refuse(c, "it has too many elements");
     return check_sized(c, AF_X, multiply_extents(x, 3), g->size) ||
            check_sized(c, INDICES, g->count, g->index_size) ||
-           check_sized(c, AF_RESULT, multiply_extents(y, 3), g->size) || check_absent(c, INDICES + 1) ||
+           check_sized(c, AF_RESULT, multiply_extents(y, 3), y_size) || check_absent(c, INDICES + 1) ||
            check_overlap(c, 0);
 }
 

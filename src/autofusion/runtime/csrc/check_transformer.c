@@ -1,7 +1,7 @@
 /* Validation of the steps of transformers. */
 #include "check.h"
 #include "data.h"
-#include "element.h"
+#include "half.h"
 
 enum { AF_KEEP_PLACE = 6, AF_PAST_KEY_PLACE = 7 };
 
@@ -109,7 +109,7 @@ static int check_table(const checker *c, int number) {
     if (c->step->operands[place].space == AF_NONE)
         return number == 0 ? refuse(c, "operand %d is absent", place) : 0;
     if (!within(&table->count, 1, 0, WINDOW_LIMIT) || !within(table->strides, AF_LEADING, 0, ELEMENT_LIMIT) ||
-        !within(&table->step, 1, 0, 1))
+        !within(&table->step, 1, 0, 1) || !is_widened(table->type) || (table->id_size == 0 && table->type != AF_FLOAT))
         return refuse(c, "table %d is out of range", number);
     int64_t innermost = table->id_size == 0 && table->step ? e->columns : 1;
     int64_t reach = span_axes(e->extents, table->strides, AF_LEADING, innermost);
@@ -118,7 +118,7 @@ static int check_table(const checker *c, int number) {
                (c->step->operands[place + 1].space != AF_NONE ? refuse(c, "operand %d has no use", place + 1) : 0);
     if (table->id_size != 4 && table->id_size != 8)
         return refuse(c, "its ids have %lld bytes", (long long)table->id_size);
-    return check_operand(c, place, times(table->count, e->columns)) ||
+    return check_sized(c, place, times(table->count, e->columns), element_size(table->type)) ||
            check_sized(c, place + 1, reach, table->id_size);
 }
 
@@ -156,6 +156,7 @@ int af_check_product(const checker *c) {
     if (check_code(c, "activation", p->activation, AF_ACTIVATION_COUNT) ||
         check_code(c, "normalization", p->norm, AF_NORM_KIND_COUNT))
         return -1;
+    if (!is_widened(p->type)) return refuse(c, "its matrix is of type %lld", (long long)p->type);
     if (!within(&p->gated, 1, 0, 1) || (p->gated && (p->parts != 2 || p->widths[0] != p->widths[1])))
         return refuse(c, "its halves do not fit");
     int64_t columns = 0, panels = 0;
@@ -169,7 +170,7 @@ int af_check_product(const checker *c) {
     int has_residual = c->step->operands[AF_RESIDUAL].space != AF_NONE;
     if (has_residual && p->parts > 1) return refuse(c, "a residual has no place in several parts");
     return check_parts(c) || check_operand(c, AF_A, times(p->rows, p->depth)) ||
-           check_operand(c, AF_B, times(times(panels, AF_PANEL), p->depth)) || check_optional(c, AF_BIAS, columns) ||
+           check_sized(c, AF_B, times(times(panels, AF_PANEL), p->depth), element_size(p->type)) || check_optional(c, AF_BIAS, columns) ||
            check_optional(c, AF_RESIDUAL, times(p->rows, p->widths[0])) || check_optional(c, 5, p->depth) ||
            check_optional(c, 6, p->depth) || check_scratch(c, af_product_scratch(p)) || check_overlap(c, 0);
 }

@@ -3,6 +3,7 @@
 
    A block of rows is packed for a part of the depth, then meets panel after panel of that part, so that a is read once
    and b once for every block.  Between parts of the depth y holds the sums. */
+#include "element.h"
 #include "product.h"
 #include "row_norm.h"
 
@@ -19,6 +20,9 @@ typedef struct task {
 /* Rows of a block, columns of a part of the depth, and both together: what is packed stays in the second cache.
    Longer parts need fewer sums between them; processors with wide vectors have larger caches. */
 enum { ROWS_MOST = 240, DEPTH_MOST = AF_WIDTH == 16 ? 768 : 256, PACKED_MOST = ROWS_MOST * 512 };
+
+/* Rows that wait for b whatever they do: they read it from front to back, one panel after the other. */
+enum { WAITING_ROWS = 4 };
 
 /* Columns of a part of the depth for a single tile of rows; more of them would add up too many numbers in a row. */
 enum { SINGLE_DEPTH_MOST = 4096 };
@@ -57,25 +61,28 @@ static void run_panels(const task *t, int part, int64_t panel, int64_t panels, a
     const af_product *p = &t->call->step->product;
     int64_t ahead = 0, length = depth.last - depth.first;
     for (int earlier = 0; earlier < part; earlier++) ahead += count_panels(p->widths[earlier]);
-    const float *b = t->call->operands[AF_B] + ((ahead + panel) * p->depth + depth.first) * AF_PANEL;
+    /* Bytes of a row of a panel, and of a panel. */
+    int64_t row_bytes = AF_PANEL * element_size(p->type), panel_bytes = p->depth * row_bytes;
+    const char *b = (const char *)t->call->operands[AF_B] + (ahead + panel) * panel_bytes + depth.first * row_bytes;
     af_product_tile tile = {
-        .panels = {b, b + p->depth * AF_PANEL},
+        .panels = {b, b + panel_bytes},
         .depth = length,
         .epilogue = p->gated && part == 1 ? t->plain : t->epilogue,
         .first = depth.first == 0,
         .last = depth.last == p->depth,
     };
     int64_t count = rows.last - rows.first, tiles = divide_up(count, AF_PRODUCT_ROWS);
-    const float *packed = t->packed, *next = b + panels * p->depth * AF_PANEL;
+    const float *packed = t->packed;
+    const char *next = b + panels * panel_bytes;
     for (int64_t i = 0, row = 0; i < tiles; i++) {
         int64_t height = (count - row) / (tiles - i);
         af_range fetched = share(length, 1, i, tiles);
         for (int place = 0; place < 2; place++)
-            tile.ahead[place] = next + place * p->depth * AF_PANEL + fetched.first * AF_PANEL;
+            tile.ahead[place] = next + place * panel_bytes + fetched.first * row_bytes;
         tile.ahead_lines = fetched.last - fetched.first;
         aim(t, &tile, part, panel * AF_PANEL, panels * AF_PANEL, rows.first, row);
         tile.a = packed;
-        af_run_product_tile(&tile, height, panels);
+        af_run_product_tile(&tile, p->type, height, panels);
         packed += height * length;
         row += height;
     }
@@ -120,7 +127,7 @@ static void run_block(const task *t, af_range rows, int64_t number, int64_t shar
             t->moments[row - rows.first] = measure_row(t->call->operands[AF_A] + row * p->depth, p->depth, p->norm,
                                                        (float)t->call->step->further);
     /* One tile of rows leaves b alone in the caches: the longer the run of a panel, the better. */
-    int64_t count = rows.last - rows.first;
+    int64_t count = rows.last - rows.first, width = count <= WAITING_ROWS ? 1 : AF_PRODUCT_PANELS;
     int64_t most = SINGLE_DEPTH_MOST;
     if (count > AF_PRODUCT_ROWS) most = smaller(DEPTH_MOST, PACKED_MOST / count);
     int64_t pieces = p->depth > most ? divide_up(p->depth, most) : 1;
@@ -129,8 +136,8 @@ static void run_block(const task *t, af_range rows, int64_t number, int64_t shar
         pack_block(t, rows, depth);
         for (int part = 0; part < p->parts; part++) {
             af_range panels = share_panels(p, part, number, shares);
-            for (int64_t panel = panels.first; panel < panels.last; panel += AF_PRODUCT_PANELS)
-                run_panels(t, part, panel, smaller(AF_PRODUCT_PANELS, panels.last - panel), rows, depth);
+            for (int64_t panel = panels.first; panel < panels.last; panel += width)
+                run_panels(t, part, panel, smaller(width, panels.last - panel), rows, depth);
         }
     }
     if (p->gated) gate(t, rows, share_panels(p, 0, number, shares));

@@ -18,9 +18,10 @@ enum { AF_PRODUCT_ROWS = 6, AF_PRODUCT_PANELS = 1 };
 
    The sums go to y, `columns` of them in each row; unless it is `first`, those that y holds are added. The epilogue
    belongs to the `last` part of the depth; an absent bias or residual is a null pointer.  Behind each of `ahead` are
-   `ahead_lines` lines of AF_PANEL floats that a later tile will read; they may lie past the end of b. */
+   `ahead_lines` rows of a panel that a later tile will read; they may lie past the end of b. */
 typedef struct af_product_tile {
-    const float *a, *panels[2], *ahead[2];
+    const float *a;
+    const char *panels[2], *ahead[2];
     int64_t depth, ahead_lines;
     float *y;
     int64_t y_pitch, columns;
@@ -30,8 +31,9 @@ typedef struct af_product_tile {
     int first, last;
 } af_product_tile;
 
-/* Compute 1 to AF_PRODUCT_ROWS rows of 1 to AF_PRODUCT_PANELS panels. */
-void af_run_product_tile(const af_product_tile *tile, int64_t rows, int64_t panels);
+/* Compute 1 to AF_PRODUCT_ROWS rows of 1 to AF_PRODUCT_PANELS panels, whose elements are of `type`: AF_FLOAT,
+   AF_FLOAT16 or AF_BFLOAT16. */
+void af_run_product_tile(const af_product_tile *tile, int64_t type, int64_t rows, int64_t panels);
 
 /* Put columns depth.first..depth.last-1 of `rows` rows of a, at most AF_PRODUCT_ROWS, in the order [column][row],
    normalized by `moments`, one a row, then times gamma plus beta; all three may be null. */

@@ -1,4 +1,5 @@
 /* The micro-kernel of products: packed rows times packed panels, then the epilogue. */
+#include "half.h"
 #include "product.h"
 
 enum { VECTORS = AF_PANEL / AF_WIDTH, FEW_SUMS = AF_WIDTH == 16 ? 6 : 3 };
@@ -15,11 +16,12 @@ AF_INLINE void clear(const int rows, const int panels, sums_of sums) {
 }
 
 /* One column of the packed rows times one row of each panel. */
-AF_INLINE void multiply_once(const float *a, const float *const b[2], int64_t k, const int rows, const int panels,
-                             sums_of sums) {
+AF_INLINE void multiply_once(const float *a, const void *const b[2], int64_t k, const int type, const int rows,
+                             const int panels, sums_of sums) {
     vf right[AF_PRODUCT_PANELS][VECTORS];
     UNROLL for (int panel = 0; panel < panels; panel++)
-        UNROLL for (int v = 0; v < VECTORS; v++) right[panel][v] = load(b[panel] + k * AF_PANEL + v * AF_WIDTH);
+        UNROLL for (int v = 0; v < VECTORS; v++)
+            right[panel][v] = load_as(type, b[panel], k * AF_PANEL + v * AF_WIDTH);
     UNROLL for (int row = 0; row < rows; row++) {
         vf left = splat(a[k * rows + row]);
         UNROLL for (int panel = 0; panel < panels; panel++)
@@ -27,23 +29,29 @@ AF_INLINE void multiply_once(const float *a, const float *const b[2], int64_t k,
     }
 }
 
-AF_INLINE void multiply(const af_product_tile *tile, const int rows, const int panels, sums_of sums) {
-    const float *const b[2] = {tile->panels[0], tile->panels[1]};
+AF_INLINE void multiply(const af_product_tile *tile, const int type, const int rows, const int panels, sums_of sums) {
+    const void *const b[2] = {tile->panels[0], tile->panels[1]};
     const float *a = tile->a;
     /* Lines are fetched ahead as evenly as the loop allows. */
     int64_t fetching = tile->ahead_lines < tile->depth ? tile->ahead_lines : tile->depth, k = 0;
+    const int line = AF_PANEL * (type == AF_FLOAT ? 4 : 2);
     clear(rows, panels, sums);
     for (; k < fetching; k++) {
         UNROLL for (int panel = 0; panel < panels; panel++)
-            __builtin_prefetch(tile->ahead[panel] + k * AF_PANEL, 0, 2);
-        multiply_once(a, b, k, rows, panels, sums);
+            __builtin_prefetch(tile->ahead[panel] + k * line, 0, 2);
+        multiply_once(a, b, k, type, rows, panels, sums);
     }
-    for (; k < tile->depth; k++) multiply_once(a, b, k, rows, panels, sums);
+    for (; k < tile->depth; k++) multiply_once(a, b, k, type, rows, panels, sums);
 }
 
+/* Bytes ahead of what is read that few rows fetch: they wait for memory alone, and panels follow one another. */
+enum { FETCHED_AHEAD = 8192 };
+
 /* The same for few rows, whose registers hold four sums of each: an addition takes as long as four begin. */
-AF_INLINE void multiply_few(const af_product_tile *tile, const int rows, const int panels, sums_of sums) {
-    const float *const b[2] = {tile->panels[0], tile->panels[1]};
+AF_INLINE void multiply_few(const af_product_tile *tile, const int type, const int rows, const int panels,
+                            sums_of sums) {
+    const void *const b[2] = {tile->panels[0], tile->panels[1]};
+    const int line = AF_PANEL * (type == AF_FLOAT ? 4 : 2);
     sums_of second, third, fourth;
     clear(rows, panels, sums);
     clear(rows, panels, second);
@@ -51,12 +59,15 @@ AF_INLINE void multiply_few(const af_product_tile *tile, const int rows, const i
     clear(rows, panels, fourth);
     int64_t k = 0;
     for (; k + 4 <= tile->depth; k += 4) {
-        multiply_once(tile->a, b, k, rows, panels, sums);
-        multiply_once(tile->a, b, k + 1, rows, panels, second);
-        multiply_once(tile->a, b, k + 2, rows, panels, third);
-        multiply_once(tile->a, b, k + 3, rows, panels, fourth);
+        UNROLL for (int panel = 0; panel < panels; panel++)
+            UNROLL for (int offset = 0; offset < 4 * line; offset += 64)
+                __builtin_prefetch((const char *)b[panel] + k * line + FETCHED_AHEAD + offset, 0, 3);
+        multiply_once(tile->a, b, k, type, rows, panels, sums);
+        multiply_once(tile->a, b, k + 1, type, rows, panels, second);
+        multiply_once(tile->a, b, k + 2, type, rows, panels, third);
+        multiply_once(tile->a, b, k + 3, type, rows, panels, fourth);
     }
-    for (; k < tile->depth; k++) multiply_once(tile->a, b, k, rows, panels, sums);
+    for (; k < tile->depth; k++) multiply_once(tile->a, b, k, type, rows, panels, sums);
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int panel = 0; panel < panels; panel++)
             UNROLL for (int v = 0; v < VECTORS; v++)
@@ -127,42 +138,56 @@ AF_INLINE void fetch_results(const af_product_tile *tile, const int rows, const 
     }
 }
 
-AF_INLINE void run(const af_product_tile *tile, const int rows, const int panels) {
+AF_INLINE void run(const af_product_tile *tile, const int type, const int rows, const int panels) {
     sums_of sums;
     fetch_results(tile, rows, panels);
     if (rows * panels * VECTORS <= FEW_SUMS)
-        multiply_few(tile, rows, panels, sums);
+        multiply_few(tile, type, rows, panels, sums);
     else
-        multiply(tile, rows, panels, sums);
+        multiply(tile, type, rows, panels, sums);
     if (tile->columns == panels * AF_PANEL)
         store_tile(tile, rows, panels, 0, sums);
     else
         store_tile(tile, rows, panels, 1, sums);
 }
 
-#define FUNCTION(rows, panels) \
-    static void run_##rows##_##panels(const af_product_tile *tile) { run(tile, rows, panels); }
 #if AF_WIDTH == 16
-#define ROWS(X, panels) \
-    X(1, panels) X(2, panels) X(3, panels) X(4, panels) X(5, panels) X(6, panels) \
-    X(7, panels) X(8, panels) X(9, panels) X(10, panels) X(11, panels) X(12, panels)
+#define ROWS(X, type, panels)                                                                                    \
+    X(type, 1, panels) X(type, 2, panels) X(type, 3, panels) X(type, 4, panels) X(type, 5, panels)               \
+    X(type, 6, panels) X(type, 7, panels) X(type, 8, panels) X(type, 9, panels) X(type, 10, panels)              \
+    X(type, 11, panels) X(type, 12, panels)
 #elif AF_WIDTH == 4 && defined(__x86_64__)
-#define ROWS(X, panels) X(1, panels) X(2, panels) X(3, panels)
+#define ROWS(X, type, panels) X(type, 1, panels) X(type, 2, panels) X(type, 3, panels)
 #else
-#define ROWS(X, panels) X(1, panels) X(2, panels) X(3, panels) X(4, panels) X(5, panels) X(6, panels)
-#endif
-ROWS(FUNCTION, 1)
-#if AF_WIDTH == 16
-ROWS(FUNCTION, 2)
+#define ROWS(X, type, panels)                                                                                    \
+    X(type, 1, panels) X(type, 2, panels) X(type, 3, panels) X(type, 4, panels) X(type, 5, panels) X(type, 6, panels)
 #endif
 
-void af_run_product_tile(const af_product_tile *tile, int64_t rows, int64_t panels) {
-#define ENTRY(rows, panels) run_##rows##_##panels,
-    static void (*const runs[AF_PRODUCT_PANELS][AF_PRODUCT_ROWS])(const af_product_tile *) = {
-        {ROWS(ENTRY, 1)},
+#define FUNCTION(type, rows, panels) \
+    static void run_##type##_##rows##_##panels(const af_product_tile *tile) { run(tile, type, rows, panels); }
+#define ENTRY(type, rows, panels) run_##type##_##rows##_##panels,
+
+typedef void run_function(const af_product_tile *tile);
+
 #if AF_WIDTH == 16
-        {ROWS(ENTRY, 2)},
+#define DEFINE_RUNS(type)    \
+    ROWS(FUNCTION, type, 1)  \
+    ROWS(FUNCTION, type, 2)  \
+    static run_function *const runs_##type[AF_PRODUCT_PANELS][AF_PRODUCT_ROWS] = {{ROWS(ENTRY, type, 1)}, \
+                                                                                  {ROWS(ENTRY, type, 2)}};
+#else
+#define DEFINE_RUNS(type)    \
+    ROWS(FUNCTION, type, 1)  \
+    static run_function *const runs_##type[AF_PRODUCT_PANELS][AF_PRODUCT_ROWS] = {{ROWS(ENTRY, type, 1)}};
 #endif
-    };
-    runs[panels - 1][rows - 1](tile);
+DEFINE_RUNS(AF_FLOAT)
+DEFINE_RUNS(AF_FLOAT16)
+DEFINE_RUNS(AF_BFLOAT16)
+
+void af_run_product_tile(const af_product_tile *tile, int64_t type, int64_t rows, int64_t panels) {
+    switch (type) {
+    case AF_FLOAT16: runs_AF_FLOAT16[panels - 1][rows - 1](tile); return;
+    case AF_BFLOAT16: runs_AF_BFLOAT16[panels - 1][rows - 1](tile); return;
+    default: runs_AF_FLOAT[panels - 1][rows - 1](tile);
+    }
 }

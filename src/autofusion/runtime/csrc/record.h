@@ -12,7 +12,7 @@
 #include "record_program.h"
 #include "record_transformer.h"
 
-#define AF_ABI_VERSION 2
+#define AF_ABI_VERSION 3
 #define AF_EXPORT __attribute__((visibility("default")))
 
 enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };

@@ -88,9 +88,10 @@ typedef struct af_reduce {
     int64_t kept[AF_AXES], x_strides[AF_AXES], y_strides[AF_AXES], reduced[AF_AXES], strides[AF_AXES], kind, type;
 } af_reduce;
 
-/* y[outer, i, inner] = x[outer, indices[i], inner] */
+/* y[outer, i, inner] = x[outer, indices[i], inner]; x has elements of `size` bytes, and y the same, unless `widened` is
+   AF_FLOAT16 or AF_BFLOAT16: then x is of that type and y of float32. */
 typedef struct af_gather {
-    int64_t outer, extent, inner, count, index_size, size;
+    int64_t outer, extent, inner, count, index_size, size, widened;
 } af_gather;
 
 /* Places along one axis of a tensor, which has `axis_stride` there and `strides` along the others (0 along the axis

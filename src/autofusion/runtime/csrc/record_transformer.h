@@ -45,18 +45,19 @@ typedef struct af_rotary {
 } af_rotary;
 
 /* A product with a constant matrix whose columns are dealt out to `parts` results, or are two factors: `gated`.
-   `norm` is an af_norm_kind, whose epsilon is `further` of the step. */
+   `norm` is an af_norm_kind, whose epsilon is `further` of the step; `type` is that of the matrix's elements. */
 enum { AF_RESULTS = 4 };
 
 typedef struct af_product {
-    int64_t rows, depth, parts, widths[AF_RESULTS], activation, norm, gated;
+    int64_t rows, depth, parts, widths[AF_RESULTS], activation, norm, gated, type;
 } af_product;
 
 enum { AF_TABLES = 3, AF_LEADING = 4 };
 
-/* A table with ids has `count` rows; a tensor without has `id_size` 0 and `strides` along the leading axes. */
+/* A table with ids has `count` rows of elements of `type`; a tensor without has `id_size` 0, `strides` along the
+   leading axes, and float32 elements. */
 typedef struct af_table {
-    int64_t count, id_size, strides[AF_LEADING], step;
+    int64_t count, id_size, strides[AF_LEADING], step, type;
 } af_table;
 
 typedef struct af_embedding {

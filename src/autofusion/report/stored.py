@@ -1,0 +1,62 @@
+"""Weights that a precision mode stores in two bytes an element, as lines of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from autofusion.report.records import StoredWeight
+from autofusion.report.wording import count
+
+SHOWN_WEIGHTS = 8
+
+
+def render_stored(weights: Sequence[StoredWeight]) -> Iterator[str]:
+    """The lowered weights, the largest first, then those that stayed float32, each with its reason."""
+    lowered = sorted((row for row in weights if not row.reason), key=_size)
+    yield f"Weights stored in {_types(lowered)}, computed in float32: {_total(lowered)}" if lowered else (
+        "Weights stored in two bytes: none"
+    )
+    for row in lowered[:SHOWN_WEIGHTS]:
+        yield f"  {row.tensor} ({_reader(row)}): {_sizes([row])}, rounding {row.rounding:.1e} of its column"
+    if len(lowered) > SHOWN_WEIGHTS:
+        worst = max(row.rounding for row in lowered)
+        yield f"  and {len(lowered) - SHOWN_WEIGHTS} more, rounding at most {worst:.1e}: the JSON report has them all"
+    left = sorted((row for row in weights if row.reason), key=_size)
+    if left:
+        yield f"Weights left in float32: {count(len(left), 'tensor')}, {_megabytes(sum(row.bytes_after for row in left))}"
+    for row in left[:SHOWN_WEIGHTS]:
+        yield f"  {row.tensor} ({_reader(row)}): {row.reason}"
+    if len(left) > SHOWN_WEIGHTS:
+        yield f"  and {len(left) - SHOWN_WEIGHTS} more: the JSON report has them all"
+
+
+def summarize_stored(weights: Sequence[StoredWeight]) -> str:
+    """How many weights were lowered, in a few words."""
+    lowered = [row for row in weights if not row.reason]
+    return f"weights in {_types(lowered)} {_total(lowered)}" if lowered else "weights in two bytes none"
+
+
+def _types(lowered: Sequence[StoredWeight]) -> str:
+    return ", ".join(sorted({row.dtype for row in lowered}))
+
+
+def _total(lowered: Sequence[StoredWeight]) -> str:
+    return f"{count(len(lowered), 'tensor')}, {_sizes(lowered)}"
+
+
+def _sizes(rows: Sequence[StoredWeight]) -> str:
+    before, after = sum(row.bytes_before for row in rows), sum(row.bytes_after for row in rows)
+    return f"{_megabytes(before)} -> {_megabytes(after)}"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size} bytes"
+
+
+def _reader(row: StoredWeight) -> str:
+    """The last node that reads it: what a fused node begins with is often a normalization."""
+    return row.nodes[-1] if row.nodes else "-"
+
+
+def _size(row: StoredWeight) -> int:
+    return -row.bytes_before

@@ -1,0 +1,46 @@
+/* Two-byte floats in memory, widened to float32 while they are read. */
+#ifndef AF_HALF_H
+#define AF_HALF_H
+
+#include "element.h"
+#include "vector.h"
+
+typedef uint16_t vs __attribute__((vector_size(2 * AF_WIDTH)));
+typedef uint32_t vu __attribute__((vector_size(4 * AF_WIDTH)));
+typedef uint16_t vs_memory __attribute__((vector_size(2 * AF_WIDTH), aligned(2), may_alias));
+
+AF_INLINE vf widen_bfloat16s(vs bits) { return (vf)(__builtin_convertvector(bits, vu) << 16); }
+
+#if defined(__x86_64__) && AF_WIDTH == 16
+AF_INLINE vf widen_float16s(vs bits) { return (vf)_mm512_cvtph_ps((__m256i)bits); }
+#elif defined(__x86_64__) && AF_WIDTH == 8 && defined(__F16C__)
+AF_INLINE vf widen_float16s(vs bits) { return (vf)_mm256_cvtph_ps((__m128i)bits); }
+#else
+/* Exponent and fraction in the places of a float32 mean the number over 2^112, subnormal ones included; what then has
+   the largest exponent of a float16 is an infinity or NaN. */
+AF_INLINE vf widen_float16s(vs bits) {
+    vu wide = __builtin_convertvector(bits, vu), sign = (wide & 0x8000) << 16;
+    vf magnitude = (vf)((wide & 0x7fff) << 13) * 0x1p112f;
+    vu endless = (vu)(magnitude >= 0x1p16f) & 0x7f800000;
+    return (vf)((vu)magnitude | endless | sign);
+}
+#endif
+
+/* AF_WIDTH elements of `type`, AF_FLOAT, AF_FLOAT16 or AF_BFLOAT16, from place `at` on. */
+AF_INLINE vf load_as(const int type, const void *from, int64_t at) {
+    if (type == AF_FLOAT) return load((const float *)from + at);
+    vs bits = *(const vs_memory *)((const uint16_t *)from + at);
+    return type == AF_FLOAT16 ? widen_float16s(bits) : widen_bfloat16s(bits);
+}
+
+/* One element. */
+AF_INLINE float load_one_as(int64_t type, const void *from, int64_t at) {
+    if (type == AF_FLOAT) return ((const af_float *)from)[at];
+    vs bits = {((const af_uint16 *)from)[at]};
+    return type == AF_FLOAT16 ? widen_float16s(bits)[0] : widen_bfloat16s(bits)[0];
+}
+
+/* Whether a type is one of those that `load_as` reads. */
+static inline int is_widened(int64_t type) { return type == AF_FLOAT || type == AF_FLOAT16 || type == AF_BFLOAT16; }
+
+#endif
