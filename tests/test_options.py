@@ -11,6 +11,7 @@ from autofusion.errors import ArtifactError
 from autofusion.fusion import Controls, Rule
 from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
+from autofusion.precision import MODES, Precision
 
 FULL = CompileOptions(
     backend="reference",
@@ -31,6 +32,7 @@ FULL = CompileOptions(
     exact=True,
     outputs=("a", "node:0"),
     output_types={EVERY_OUTPUT: DType.FLOAT, "a": DType.FLOAT16},
+    precision=Precision("allow_fp32_to_bf16", {"conv*": "keep.cfg"}, {"Gather": "keep.cfg"}),
 )
 
 
@@ -54,6 +56,10 @@ def test_folders_of_patterns_are_recorded_by_name(tmp_path: Path, monkeypatch: p
         ({"level": None}, "options.level is None, not of type int"),
         ({"level": True}, "options.level is True, not of type int"),
         ({"backend": "gpu"}, "options.backend is 'gpu', not one of native, reference"),
+        (
+            {"precision": {"mode": "fp8", "keep_nodes": {}, "keep_types": {}}},
+            f"options.precision.mode is 'fp8', not one of {', '.join(MODES)}",
+        ),
         ({"auto_fusion": 1}, "options.auto_fusion is 1, not of type bool"),
         ({"disabled": {"Conv": 1}}, "options.disabled.Conv is 1, not of type str"),
         ({"no_fusion_ops": None}, "options.no_fusion_ops is None, not of type dict"),

@@ -42,6 +42,24 @@ def save_sum(path: Path) -> None:
     _save(path, nodes, inputs, outputs, {"one": np.ones(1, np.float32)})
 
 
+def save_dense(path: Path) -> None:
+    """A table, then two layers; numbers of few digits, so that every machine and two bytes hold the results alike."""
+    random = np.random.default_rng(1)
+    weights = {
+        "table": random.integers(-8, 8, (11, 24)).astype(np.float32) / 8,
+        "w0": random.integers(-8, 8, (24, 40)).astype(np.float32) / 8,
+        "w1": random.integers(-8, 8, (40, 7)).astype(np.float32) / 8,
+    }
+    nodes = [
+        _node("Gather", "rows", ["table", "x"]),
+        _node("MatMul", "fc0", ["rows_out", "w0"]),
+        _node("Relu", "relu", ["fc0_out"]),
+        _node("MatMul", "fc1", ["relu_out", "w1"]),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.INT64, ["n"])]
+    _save(path, nodes, inputs, [_tensor("fc1_out", ("n", 7))], weights)
+
+
 def save_words(path: Path) -> None:
     """y = x over strings: no output is a number."""
     tensors = [helper.make_tensor_value_info(name, TensorProto.STRING, [2]) for name in ("x", "same_out")]

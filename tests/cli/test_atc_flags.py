@@ -97,6 +97,8 @@ def test_reads_a_conversion() -> None:
         pattern_directories=(Path("a"), Path("b")),
         outputs=(),
         output_types={},
+        precision="must_keep_origin_dtype",
+        keep_file=None,
     )
     assert (settings.show_report, settings.show_info) == (True, False)
 
@@ -224,7 +226,7 @@ def test_reads_an_inspection() -> None:
         (
             {**BASE, "precision_mode": "force_fp16"},
             "AF210",
-            "--precision_mode=force_fp16 is not supported: it would lower the precision",
+            "--precision_mode=force_fp16 is not supported: operators are not computed in two-byte floats",
         ),
         (
             {**BASE, "input_shape": "x:1,2.5"},

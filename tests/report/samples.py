@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from autofusion.report.records import FusedNode, FusionReport, HostStep, MissedNode, NormalizedCount, PatternCount
+from dataclasses import replace
+
+from autofusion.report.records import (
+    FusedNode,
+    FusionReport,
+    HostStep,
+    MissedNode,
+    NormalizedCount,
+    PatternCount,
+    StoredWeight,
+)
 
 ARTICLE = FusionReport(
     operators_before=156,
@@ -60,4 +70,13 @@ FULL = FusionReport(
     by_type_before={"Relu": 2, "Conv": 2},
     by_type_after={"Resize": 1, "Erf": 1},
     estimated_speedup=1.204,
+)
+STORED = replace(
+    ARTICLE,
+    precision="allow_fp32_to_fp16",
+    weights=(
+        *(StoredWeight(f"w{i}", ("norm", f"fc{i}"), "float16", 4000 * i, 2000 * i, 2e-4) for i in range(1, 11)),
+        StoredWeight("table", ("gather",), "float16", 482_000_000, 241_000_000, 4.8e-4),
+        StoredWeight("head", ("mm",), "float", 96, 96, 0.0, "keep.cfg keeps the type of mm"),
+    ),
 )

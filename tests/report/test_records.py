@@ -8,7 +8,7 @@ import pytest
 
 from autofusion.report.json import parse_json, render_json
 from autofusion.report.records import FusionReport
-from report.samples import ARTICLE, FULL
+from report.samples import ARTICLE, FULL, STORED
 
 KEYS = [
     "operators_before",
@@ -23,10 +23,12 @@ KEYS = [
     "by_type_before",
     "by_type_after",
     "estimated_speedup",
+    "precision",
+    "weights",
 ]
 
 
-@pytest.mark.parametrize("report", [ARTICLE, FULL])
+@pytest.mark.parametrize("report", [ARTICLE, FULL, STORED])
 def test_comes_back_from_json(report: FusionReport) -> None:
     assert report == parse_json(render_json(report))
 
@@ -69,3 +71,8 @@ def test_says_what_is_no_report(text: str, message: str) -> None:
 
 def test_counts_matches_by_display_name() -> None:
     assert [FULL.matched("Conv+BN+ReLU"), FULL.matched("Attention")] == [2, 0]
+
+
+def test_an_older_report_has_no_precision() -> None:
+    older = {name: value for name, value in FULL.to_dict().items() if name not in ("precision", "weights")}
+    assert FusionReport.from_dict(older) == FULL

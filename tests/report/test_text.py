@@ -9,7 +9,7 @@ from autofusion.report.misses import explain_misses
 from autofusion.report.records import MissedNode
 from autofusion.report.text import render_text, summarize
 from conftest import CheckGolden
-from report.samples import ARTICLE, FULL
+from report.samples import ARTICLE, FULL, STORED
 
 ARTICLE_TEXT = """\
 [GE] Graph Fusion Report:
@@ -70,3 +70,18 @@ def test_explains_every_miss() -> None:
         "  = help: let nothing else read 'y', or accept two kernels\n"
     )
     assert (disabled.message, disabled.span) == ("turned off by --disable", None)
+
+
+def test_says_which_weights_were_lowered(check_golden: CheckGolden) -> None:
+    check_golden("report/stored.txt", render_text(STORED) + summarize(STORED) + "\n")
+
+
+def test_says_where_no_weight_was_lowered() -> None:
+    left = replace(STORED, weights=STORED.weights[-1:])
+    lines = render_text(left).splitlines()
+    assert lines[-3:] == [
+        "[GE] Weights stored in two bytes: none",
+        "[GE] Weights left in float32: 1 tensor, 96 bytes",
+        "[GE]   head (mm): keep.cfg keeps the type of mm",
+    ]
+    assert summarize(left).endswith(", weights in two bytes 0")

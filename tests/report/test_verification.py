@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from autofusion.report.verification import Comparison, Culprit, NodeComparison, VerifyReport
+from autofusion.report.verification import (
+    Comparison,
+    Culprit,
+    NodeComparison,
+    StorageCost,
+    StoredWeights,
+    VerifyReport,
+)
 from autofusion.report.verification_text import render_verification
 from conftest import CheckGolden
 
@@ -26,6 +33,23 @@ FAILED = VerifyReport(
 
 def test_says_what_is_wrong_and_how_to_turn_it_off(check_golden: CheckGolden) -> None:
     check_golden("report/verify_failed.txt", render_verification(FAILED))
+
+
+STORED = StoredWeights(("bfloat16", "float16"), 12, {}, (StorageCost(9e-3, 4e-3, replace(GOOD, error=0.0)),))
+
+
+@pytest.mark.parametrize(("wrong", "name"), [({}, "stored"), ({"fc.weight": 64}, "stored_wrong")])
+def test_says_what_two_bytes_cost(check_golden: CheckGolden, wrong: dict[str, int], name: str) -> None:
+    report = VerifyReport("onnx.reference 1.19", "native", (GOOD,), stored=replace(STORED, wrong=wrong))
+    assert report.ok == (not wrong)
+    check_golden(f"report/verify_{name}.txt", render_verification(report))
+    data = json.loads(json.dumps(report.to_dict(), allow_nan=False))["stored"]
+    assert [data["ok"], data["wrong"], data["outputs"][0]["share"]] == [report.ok, wrong, 4e-3]
+
+
+def test_weights_that_no_output_shows_are_not_verified() -> None:
+    stored = replace(STORED, costs=())
+    assert not VerifyReport("onnx.reference 1.19", "native", (GOOD,), stored=stored).ok
 
 
 def test_says_that_all_is_well(check_golden: CheckGolden) -> None:

@@ -15,7 +15,7 @@ from autofusion.runtime.records import Place, Space
 from runtime.steps import aligned
 
 Shape = tuple[int, ...]
-TYPES = {"float32": "float", "bool": "bool", "int32": "int32", "int64": "int64"}
+TYPES = {"float32": "float", **{name: name for name in ("bool", "int32", "int64", "float16", "bfloat16")}}
 UNWRITTEN = -12345.0
 
 

@@ -18,6 +18,7 @@ from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
 
 PLAIN_EPILOGUE: dict[str, Any] = {"activation": "", "alpha": 0.0, "beta": 0.0}
+FLOATS = ("float32", "float16", "bfloat16")
 UNWRITTEN = np.float32(-12345.678)
 GUARD = 64
 """Elements before and after a result that nothing may write."""
@@ -99,6 +100,7 @@ class Bench:
                 if self.case.kernel == "conv"
                 else pack_matmul_weight(array)
             )
+            packed = packed.astype(array.dtype)
             self.weights = aligned(packed.nbytes)
             self.weights[:] = packed.view(np.uint8)
             self.places[name] = Place(Space.WEIGHTS, 0, packed.nbytes)
@@ -148,7 +150,7 @@ class Bench:
 def define(case: Case) -> np.ndarray:
     """The result by the numpy definition, in double precision."""
     wide = [
-        array.astype(np.float64) if array is not None and array.dtype == np.float32 else array
+        array.astype(np.float64) if array is not None and str(array.dtype) in FLOATS else array
         for array in case.operands
     ]
     return DEFINITIONS[case.kernel](wide, case.attributes, case.shape)

@@ -104,11 +104,11 @@ def _columns(array: np.ndarray, reader: _Reader, draft: Draft) -> np.ndarray:
     """The weight as [group, row, column], whose columns have a scale of their own each."""
     if reader.step.kernel in ("embedding", "gather"):
         return array.reshape(array.shape[0] if array.ndim else 1, -1, 1)
-    shape = draft.buffers[reader.step.inputs[reader.place]].shape or ()
+    extents = [int(extent) for extent in draft.buffers[reader.step.inputs[reader.place]].shape or ()]
     if array.ndim == 1 and reader.step.kernel == "matmul":
-        return array.reshape(-1, max(int(shape[0]), 1), PANEL)
+        return array.reshape(-1, max(extents[0], 1), PANEL)
     if array.ndim == 1:
-        depth = int(shape[1]) if reader.step.attributes.get("winograd") else math.prod(map(int, shape[1:]))
+        depth = extents[1] if reader.step.attributes.get("winograd") else math.prod(extents[1:])
         return array.reshape(-1, max(depth, 1), PANEL)
     if reader.step.kernel == "conv":
         return array.reshape(array.shape[0], -1, 1)
@@ -149,9 +149,7 @@ def _measure_rounding(columns: np.ndarray, small: np.ndarray) -> float:
 def _store(draft: Draft, narrowed: Mapping[str, np.ndarray], storage: DType) -> Draft:
     if draft.backend == "native":
         buffers = {name: replace(draft.buffers[name], dtype=storage.value) for name in narrowed}
-        return replace(
-            draft, buffers={**draft.buffers, **buffers}, constants={**draft.constants, **narrowed}
-        )
+        return replace(draft, buffers={**draft.buffers, **buffers}, constants={**draft.constants, **narrowed})
     buffers: dict[str, Buffer] = dict(draft.buffers)
     constants = dict(draft.constants)
     steps: list[Step] = []

@@ -13,17 +13,20 @@ SHOWN_WEIGHTS = 8
 def render_stored(weights: Sequence[StoredWeight]) -> Iterator[str]:
     """The lowered weights, the largest first, then those that stayed float32, each with its reason."""
     lowered = sorted((row for row in weights if not row.reason), key=_size)
-    yield f"Weights stored in {_types(lowered)}, computed in float32: {_total(lowered)}" if lowered else (
-        "Weights stored in two bytes: none"
+    yield (
+        f"Weights stored in {_types(lowered)}, computed in float32: {_total(lowered)}"
+        if lowered
+        else ("Weights stored in two bytes: none")
     )
     for row in lowered[:SHOWN_WEIGHTS]:
-        yield f"  {row.tensor} ({_reader(row)}): {_sizes([row])}, rounding {row.rounding:.1e} of its column"
+        yield f"  {row.tensor} ({_reader(row)}): {_sizes([row])}, rounding {row.rounding:.1e} of its column or row"
     if len(lowered) > SHOWN_WEIGHTS:
         worst = max(row.rounding for row in lowered)
         yield f"  and {len(lowered) - SHOWN_WEIGHTS} more, rounding at most {worst:.1e}: the JSON report has them all"
     left = sorted((row for row in weights if row.reason), key=_size)
     if left:
-        yield f"Weights left in float32: {count(len(left), 'tensor')}, {_megabytes(sum(row.bytes_after for row in left))}"
+        size = sum(row.bytes_after for row in left)
+        yield f"Weights left in float32: {count(len(left), 'tensor')}, {_megabytes(size)}"
     for row in left[:SHOWN_WEIGHTS]:
         yield f"  {row.tensor} ({_reader(row)}): {row.reason}"
     if len(left) > SHOWN_WEIGHTS:
@@ -33,7 +36,7 @@ def render_stored(weights: Sequence[StoredWeight]) -> Iterator[str]:
 def summarize_stored(weights: Sequence[StoredWeight]) -> str:
     """How many weights were lowered, in a few words."""
     lowered = [row for row in weights if not row.reason]
-    return f"weights in {_types(lowered)} {_total(lowered)}" if lowered else "weights in two bytes none"
+    return f"weights in {_types(lowered)} {len(lowered)} ({_sizes(lowered)})" if lowered else "weights in two bytes 0"
 
 
 def _types(lowered: Sequence[StoredWeight]) -> str:

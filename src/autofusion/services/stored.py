@@ -51,7 +51,7 @@ def _pop_narrowed(name: str, held: dict[str, Tensor]) -> Tensor | None:
 
 def _compare(stored: Tensor | None, weights: np.ndarray, tensor: Tensor, array: np.ndarray) -> tuple[int, np.ndarray]:
     """How many elements are wrong, and the values in the type of `array`, the model's."""
-    if stored is None or stored.dtype == STRING or tensor.dtype == STRING:
+    if stored is None or STRING in (stored.dtype, tensor.dtype):
         return int(stored is None or stored.dtype != tensor.dtype), array
     is_narrowed = stored.dtype in HALVES and tensor.dtype == DType.FLOAT.value
     if (stored.dtype != tensor.dtype and not is_narrowed) or stored.shape != tensor.shape:
