@@ -65,12 +65,7 @@ float af_mask_scores(const af_head *head, int64_t query, af_range keys, float *s
         store(scores + at, x);
         largest = maximum(largest, x);
     }
-    float result = largest[0];
-    for (int lane = 1; lane < AF_WIDTH; lane++) {
-        if (result != result) return result;
-        result = largest[lane] <= result ? result : largest[lane];
-    }
-    return result;
+    return find_largest_lane(largest);
 }
 
 float af_exponentiate(float *scores, int64_t count, float bound) {
@@ -80,9 +75,7 @@ float af_exponentiate(float *scores, int64_t count, float bound) {
         store(scores + at, x);
         sum += x;
     }
-    float total = 0;
-    for (int lane = 0; lane < AF_WIDTH; lane++) total += sum[lane];
-    return total;
+    return add_lanes(sum);
 }
 
 void af_store_query(const af_head *head, int64_t query, const float *v, float sum) {

@@ -8,9 +8,7 @@ AF_INLINE float multiply_rows(const float *a, const float *b, int64_t b_step, in
         sums[0] += load(a + i) * load(b + i);
         sums[1] += load(a + i + AF_WIDTH) * load(b + i + AF_WIDTH);
     }
-    vf both = sums[0] + sums[1];
-    float sum = 0;
-    for (int lane = 0; lane < AF_WIDTH; lane++) sum += both[lane];
+    float sum = add_lanes(sums[0] + sums[1]);
     for (; i < count; i++) sum += a[i] * b[i * b_step];
     return sum;
 }

@@ -10,12 +10,6 @@ typedef struct af_moments {
     float mean, factor;
 } af_moments;
 
-AF_INLINE float add_lanes(vf x) {
-    float sum = 0;
-    for (int lane = 0; lane < AF_WIDTH; lane++) sum += x[lane];
-    return sum;
-}
-
 /* The sum of the squares of x - mean. */
 AF_INLINE float add_squares(const float *x, int64_t count, float mean) {
     vf sums[4] = {{0}, {0}, {0}, {0}};
@@ -25,6 +19,10 @@ AF_INLINE float add_squares(const float *x, int64_t count, float mean) {
             vf distance = load(x + i + v * AF_WIDTH) - mean;
             sums[v] += distance * distance;
         }
+    for (; i + AF_WIDTH <= count; i += AF_WIDTH) {
+        vf distance = load(x + i) - mean;
+        sums[0] += distance * distance;
+    }
     float rest = 0;
     for (; i < count; i++) rest += (x[i] - mean) * (x[i] - mean);
     return add_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
@@ -35,6 +33,7 @@ AF_INLINE float add_row(const float *x, int64_t count) {
     int64_t i = 0;
     for (; i + 4 * AF_WIDTH <= count; i += 4 * AF_WIDTH)
         for (int v = 0; v < 4; v++) sums[v] += load(x + i + v * AF_WIDTH);
+    for (; i + AF_WIDTH <= count; i += AF_WIDTH) sums[0] += load(x + i);
     float rest = 0;
     for (; i < count; i++) rest += x[i];
     return add_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;

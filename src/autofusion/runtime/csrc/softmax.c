@@ -7,12 +7,6 @@
 /* Lines that lie side by side and are worked on together. */
 enum { BESIDE = 64 };
 
-static float add_lanes(vf x) {
-    double sum = 0;
-    for (int i = 0; i < AF_WIDTH; i++) sum += x[i];
-    return (float)sum;
-}
-
 static vf load_or(const float *from, int64_t count, float filler) {
     vf x = splat(filler);
     for (int64_t i = 0; i < count; i++) x[i] = from[i];
@@ -24,10 +18,7 @@ static float find_largest(const float *x, int64_t count) {
     int64_t i = 0;
     for (; i + AF_WIDTH <= count; i += AF_WIDTH) most = maximum(most, load(x + i));
     if (i < count) most = maximum(most, load_or(x + i, count - i, -__builtin_inff()));
-    float largest = most[0];
-    for (int lane = 1; lane < AF_WIDTH; lane++)
-        if (most[lane] > largest || most[lane] != most[lane]) largest = most[lane];
-    return largest;
+    return find_largest_lane(most);
 }
 
 /* One line of elements next to each other. */

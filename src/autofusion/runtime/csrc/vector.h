@@ -114,4 +114,45 @@ AF_INLINE vf round_up(vf x) { return (vf)vrndpq_f32((float32x4_t)x); }
 AF_INLINE vf maximum(vf x, vf y) { return pick(y != y, y, at_least(x, y)); }
 AF_INLINE vf minimum(vf x, vf y) { return pick(y != y, y, at_most(x, y)); }
 
+/* Lanes moved round by half of them, by a quarter, and so on: after each, a sum or maximum of pairs. */
+#if AF_WIDTH == 16
+#define AF_TURN_8(x) __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define AF_TURN_4(x) __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define AF_TURN_2(x) __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define AF_TURN_1(x) __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+#elif AF_WIDTH == 8
+#define AF_TURN_4(x) __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3)
+#define AF_TURN_2(x) __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5)
+#define AF_TURN_1(x) __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6)
+#else
+#define AF_TURN_2(x) __builtin_shufflevector(x, x, 2, 3, 0, 1)
+#define AF_TURN_1(x) __builtin_shufflevector(x, x, 1, 0, 3, 2)
+#endif
+
+/* The sum of all lanes. */
+AF_INLINE float add_lanes(vf x) {
+#if AF_WIDTH == 16
+    x += AF_TURN_8(x);
+#endif
+#if AF_WIDTH >= 8
+    x += AF_TURN_4(x);
+#endif
+    x += AF_TURN_2(x);
+    x += AF_TURN_1(x);
+    return x[0];
+}
+
+/* The largest lane; NaN where any is NaN. */
+AF_INLINE float find_largest_lane(vf x) {
+#if AF_WIDTH == 16
+    x = maximum(x, AF_TURN_8(x));
+#endif
+#if AF_WIDTH >= 8
+    x = maximum(x, AF_TURN_4(x));
+#endif
+    x = maximum(x, AF_TURN_2(x));
+    x = maximum(x, AF_TURN_1(x));
+    return x[0];
+}
+
 #endif
