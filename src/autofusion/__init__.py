@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autofusion.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from autofusion.artifact import Artifact, TensorInfo, read_artifact
     from autofusion.errors import AutofusionError
     from autofusion.fusion import Controls, RuleSource
@@ -71,6 +71,9 @@ def compile(  # noqa: A001
         ArtifactError: A file cannot be written; then none is.
         UsageError: AF519 where packages are missing that compiling needs, unlike running.
     """
+    from dataclasses import replace
+    from pathlib import Path
+
     from autofusion.artifact import read_artifact
 
     try:

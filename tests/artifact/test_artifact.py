@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autofusion.artifact import ArtifactContents, join_weights, read_artifact, write_artifact
+from autofusion.artifact import ArtifactContents, digests, join_weights, read_artifact, write_artifact
 from autofusion.artifact.container import read_container, write_container
-from autofusion.artifact.digests import BLOCK, digest_blocks, digest_pieces
+from autofusion.artifact.digests import BLOCK, BlockCheck, digest_pieces
 from autofusion.errors import InternalError
 from autofusion.plan import Buffer, Step, Tensor
 from autofusion.version import VERSION
@@ -74,18 +75,28 @@ def test_it_is_a_zip_file(artifact: Path) -> None:
     assert artifact.read_bytes()[65536 : 65536 + len(weights)] == weights
 
 
-def test_digests_of_pieces_and_of_the_whole_agree() -> None:
-    data = np.random.default_rng(0).integers(0, 256, 9 * BLOCK + 17, np.uint8)
+@pytest.mark.parametrize("processors", [1, 2, 5])
+@pytest.mark.parametrize("ahead", [0, 3, 100])
+@pytest.mark.parametrize("rest", [0, 17])
+def test_blocks_are_checked_by_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch, processors: int, ahead: int, rest: int
+) -> None:
+    monkeypatch.setattr(digests, "count_processors", lambda: processors)
+    data = np.random.default_rng(0).integers(0, 256, 9 * BLOCK + rest, np.uint8)
     whole = memoryview(data.data)
     pieces = [whole[:5], whole[5:5], whole[5 : 2 * BLOCK], whole[2 * BLOCK : 7 * BLOCK + 1], whole[7 * BLOCK + 1 :]]
-    assert digest_blocks(whole) == digest_pieces(pieces)
-    assert len(digest_blocks(whole)) == 10
-    data[8 * BLOCK] ^= 1
-    assert [a == b for a, b in zip(digest_blocks(whole), digest_pieces([whole[: 8 * BLOCK]]), strict=False)] == [
-        True
-    ] * 8
-    assert digest_blocks(whole)[8] != f"{0:08x}"
-    assert digest_blocks(memoryview(b"")) == ()
+    found = digest_pieces(pieces)
+    assert found == tuple(f"{zlib.crc32(whole[at : at + BLOCK]):08x}" for at in range(0, len(data), BLOCK))
+    assert BlockCheck(whole, found, ahead).finish() is None
+    for place in range(0, len(data), BLOCK):
+        data[place] ^= 1
+        assert BlockCheck(whole, found, ahead).finish() == place // BLOCK
+        data[place] ^= 1
+    for damaged in ("0x00000", "nonsense", found[3].upper() + " "):
+        assert BlockCheck(whole, (*found[:3], damaged, *found[4:]), ahead).finish() == 3
+    with pytest.raises(ValueError, match=f"{len(found)} MiB, the manifest says {len(found) - 1}"):
+        BlockCheck(whole, found[1:])
+    assert BlockCheck(memoryview(b""), ()).finish() is None
 
 
 def test_large_entries_take_the_64_bit_form(tmp_path: Path) -> None:
@@ -107,8 +118,7 @@ def test_large_entries_take_the_64_bit_form(tmp_path: Path) -> None:
 
 def test_model_without_weights(tmp_path: Path, contents: Contents) -> None:
     plan = contents().plan
-    copy = replace(
-        plan,
+    copy = plan._replace(
         outputs=("x",),
         buffers={"x": Buffer("x", "float", ("batch", 3), "input")},
         tensors=(),
@@ -121,10 +131,10 @@ def test_model_without_weights(tmp_path: Path, contents: Contents) -> None:
 
 def test_an_impossible_plan_is_not_written(tmp_path: Path, contents: Contents) -> None:
     plan = contents().plan
-    wrong = replace(plan, steps=(*plan.steps, Step("warp", "n", "Warp", ("x",), ("y",))))
+    wrong = plan._replace(steps=(*plan.steps, Step("warp", "n", "Warp", ("x",), ("y",))))
     with pytest.raises(InternalError, match=r"AF911.*kernel 'warp'"):
         write_artifact(tmp_path / "a.om", contents(wrong))
-    shifted = replace(plan, tensors=(Tensor("k", "float", (4,), 0, 16), plan.tensors[1]))
+    shifted = plan._replace(tensors=(Tensor("k", "float", (4,), 0, 16), plan.tensors[1]))
     with pytest.raises(InternalError, match=r"AF911.*tensor 'k' does not fit"):
         write_artifact(tmp_path / "a.om", contents(shifted))
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,13 +20,13 @@ def plan(contents: Contents) -> Plan:
 
 
 def with_buffer(plan: Plan, buffer: Buffer) -> Plan:
-    return replace(plan, buffers={**plan.buffers, buffer.name: buffer})
+    return plan._replace(buffers={**plan.buffers, buffer.name: buffer})
 
 
 def with_step(plan: Plan, index: int, **changes: Any) -> Plan:
     steps = list(plan.steps)
-    steps[index] = replace(steps[index], **changes)
-    return replace(plan, steps=tuple(steps))
+    steps[index] = steps[index]._replace(**changes)
+    return plan._replace(steps=tuple(steps))
 
 
 def test_a_sound_plan_passes(plan: Plan) -> None:
@@ -53,7 +52,7 @@ def test_tensors_lie_inside_the_weights(plan: Plan, size: int) -> None:
 )
 def test_tensors(plan: Plan, tensor: Tensor, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        check_plan(replace(plan, tensors=(tensor, plan.tensors[1])), 79)
+        check_plan(plan._replace(tensors=(tensor, plan.tensors[1])), 79)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_buffers(plan: Plan, buffer: Buffer, reason: str) -> None:
 
 
 def _detached(plan: Plan) -> Buffer:
-    return replace(plan.buffers["flat"], alias=None)
+    return plan.buffers["flat"]._replace(alias=None)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +133,10 @@ def test_steps(plan: Plan, index: int, changes: dict[str, Any], reason: str) -> 
 def test_extents(plan: Plan, values: Any, reason: str) -> None:
     shape = Buffer("shape", "int64", (2,))
     step = Step("extents", "shape", "Shape", (), ("shape",), {"values": values})
-    changed = with_buffer(replace(plan, steps=(step, *plan.steps)), shape)
+    changed = with_buffer(plan._replace(steps=(step, *plan.steps)), shape)
     with pytest.raises(ValueError, match=reason):
         check_plan(changed, 79)
-    fine = replace(changed, steps=(replace(step, attributes={"values": ["batch - 4", -1]}), *plan.steps))
+    fine = changed._replace(steps=(step._replace(attributes={"values": ["batch - 4", -1]}), *plan.steps))
     check_plan(fine, 79)
     with pytest.raises(ValueError, match="has 2 values for float"):
         check_plan(with_buffer(fine, Buffer("shape", "float", (2,))), 79)
@@ -156,4 +155,4 @@ def test_extents(plan: Plan, values: Any, reason: str) -> None:
 )
 def test_plans(plan: Plan, changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        check_plan(replace(plan, **changes), 79)
+        check_plan(plan._replace(**changes), 79)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import io
 import json
 import os
 import platform
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from onnx import TensorProto
 
 from autofusion.artifact.container import write_container
 from autofusion.plan import Buffer, Step
-from autofusion.runtime import host, load, native, open_session
+from autofusion.runtime import load, native, open_session
 from autofusion.runtime.dims import check_symbols
 from autofusion.runtime.encode import encode_step
 from cli.models import save_sum
@@ -112,7 +112,7 @@ def make_host_artifact(shape: list[int]) -> None:
 
 def missing_package(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     make_host_artifact([2, 2])
-    monkeypatch.setattr(host.importlib.util, "find_spec", dict[str, object]().get)
+    monkeypatch.setattr(importlib.util, "find_spec", dict[str, object]().get)
     return ["run", "net.om"]
 
 
@@ -149,7 +149,7 @@ def damaged_library(monkeypatch: pytest.MonkeyPatch) -> Outcome:
 def invalid_step(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     bench = Bench(CASES["unary"])
     step = bench.plan.steps[0]
-    encode_step(replace(step, attributes={**step.attributes, "op": "Tan"}), bench.buffers, bench.shapes, bench.places)
+    encode_step(step._replace(attributes={**step.attributes, "op": "Tan"}), bench.buffers, bench.shapes, bench.places)
     raise AssertionError("it was encoded")
 
 

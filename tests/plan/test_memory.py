@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ def make_plan(buffers: list[Buffer], steps: list[tuple[str, str]]) -> Plan:
 
 
 def inner(name: str, *shape: int, **fields: object) -> Buffer:
-    return replace(Buffer(name, "float", shape), **fields)
+    return Buffer(name, "float", shape)._replace(**fields)
 
 
 BORDER = [inner("x", 4, role="input"), inner("y", 4, role="output"), inner("w", 4, role="constant", tensor=0)]
@@ -80,13 +79,13 @@ def test_the_tightest_gap_is_taken():
 
 
 def test_a_pitch_counts():
-    buffer = replace(inner("a", 1, 3, 5, 5), layout="nhwc", pitch=16)
+    buffer = inner("a", 1, 3, 5, 5)._replace(layout="nhwc", pitch=16)
     assert count_bytes(buffer, (1, 3, 5, 5)) == 25 * 16 * 4
 
 
 def test_buffers_without_extent_and_strings_have_no_place():
     plan = make_plan(
-        [*BORDER, replace(inner("a"), shape=None), replace(inner("s", 3), dtype="string")], [("x", "a s"), ("a s", "y")]
+        [*BORDER, inner("a")._replace(shape=None), inner("s", 3)._replace(dtype="string")], [("x", "a s"), ("a s", "y")]
     )
     assert plan_memory(plan, {"x": (4,), "y": (4,), "s": (3,)}).offsets == {}
 
@@ -107,7 +106,7 @@ def plans(draw: st.DrawFn) -> Plan:
             chosen = draw(st.sampled_from(known))
             root = next(b for b in buffers if b.name == chosen)
             alias = root.alias or root.name
-            buffers.append(replace(root, name=f"v{index}", role="inner", alias=alias, tensor=None))
+            buffers.append(root._replace(name=f"v{index}", role="inner", alias=alias, tensor=None))
             known.append(f"v{index}")
         steps.append((" ".join(reads), name))
     steps.append((known[-1], "y"))

@@ -10,7 +10,6 @@ import shutil
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +85,7 @@ def test_other_steps_are_passed_over(loaded: Native) -> None:
 def test_steps_outside_the_kernel_table_are_refused(name: str, change: dict[str, object], reason: str) -> None:
     bench = Bench(CASES[name])
     step = bench.plan.steps[0]
-    wrong = replace(step, attributes={**step.attributes, **change})
+    wrong = step._replace(attributes={**step.attributes, **change})
     with pytest.raises(ArtifactError, match=re.escape(reason)) as caught:
         encode_step(wrong, bench.buffers, bench.shapes, bench.places)
     assert caught.value.diagnostic.code == "AF524"
@@ -139,7 +138,7 @@ def test_a_library_that_was_not_built_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_damaged_library_is_reported(tmp_path: Path) -> None:
-    for path in LIBRARY_FOLDER.glob("*.so"):
+    for path in Path(LIBRARY_FOLDER).glob("*.so"):
         (tmp_path / path.name).write_bytes(b"\x7fELF")
     with pytest.raises(ArtifactError, match="cannot be used") as caught:
         load_library(tmp_path)
@@ -180,7 +179,7 @@ def test_the_best_variant_is_chosen() -> None:
 
 
 def test_libraries_export_their_interface_only() -> None:
-    library = ctypes.CDLL(str(next(LIBRARY_FOLDER.glob("*.so"))))
+    library = ctypes.CDLL(str(next(Path(LIBRARY_FOLDER).glob("*.so"))))
     assert hasattr(library, "af_run")
     assert not hasattr(library, "af_run_conv")
     assert sys.platform == "linux"

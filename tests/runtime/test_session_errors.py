@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -141,11 +142,9 @@ def test_backends_are_not_exchanged(tmp_path: Path, make_plan: MakePlan) -> None
 def test_missing_packages_name_the_operators(
     make_plan: MakePlan, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
-    from autofusion.runtime import host
-
     plan, arrays = make_plan("native", BUFFERS, STEPS, NUMBERS, symbols=["batch", "seq"])
     if package == "onnx":
-        monkeypatch.setattr(host.importlib.util, "find_spec", lambda name: None)
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     else:
         for name in [name for name in sys.modules if name.startswith(("autofusion.ir", "autofusion.ops"))]:
             monkeypatch.delitem(sys.modules, name)

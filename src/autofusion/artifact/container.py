@@ -9,8 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 ALIGNMENT = 65536
 """Multiple of bytes at which the first entry's data start in the file; a whole page on every processor."""
@@ -29,8 +28,7 @@ _VERSION, _VERSION64 = 20, 45
 _MAX16, _MAX32 = 0xFFFF, 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """Where the bytes of one entry stand in the file, and their CRC-32."""
 
     name: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from autofusion.artifact.digests import METHOD
 from autofusion.plan import Plan, Setting, Size
@@ -25,8 +24,7 @@ ENTRIES = (WEIGHTS, MANIFEST, PLAN, GRAPH, REPORT)
 _KEYS = ("format", "tool", "backend", "inputs", "outputs", "options", "source", "entries", "blocks")
 
 
-@dataclass(frozen=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """An input or output of the model; `dtype` as arrays have it (`float32`), extents are numbers or size texts.
 
     `shape` is None where only a run can tell it.  Types that numpy lacks have the names of ml_dtypes, and texts are
@@ -38,16 +36,14 @@ class TensorInfo:
     shape: tuple[Size, ...] | None
 
 
-@dataclass(frozen=True)
-class EntryRecord:
+class EntryRecord(NamedTuple):
     """Size and SHA-256 (hexadecimal) of one entry."""
 
     bytes: int
     sha256: str
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     """What an artifact says of itself.
 
     `options` are the normalised options of the compilation, `source_name` and `source_sha256` name
@@ -85,11 +81,11 @@ def dump_manifest(manifest: Manifest) -> str:
             "format": manifest.format,
             "tool": manifest.tool,
             "backend": manifest.backend,
-            "inputs": [vars(info) for info in manifest.inputs],
-            "outputs": [vars(info) for info in manifest.outputs],
+            "inputs": [info._asdict() for info in manifest.inputs],
+            "outputs": [info._asdict() for info in manifest.outputs],
             "options": encode_setting(manifest.options),
             "source": {"name": manifest.source_name, "sha256": manifest.source_sha256},
-            "entries": {name: vars(record) for name, record in manifest.entries.items()},
+            "entries": {name: record._asdict() for name, record in manifest.entries.items()},
             "blocks": {"method": METHOD, "digests": manifest.blocks},
         }
     )

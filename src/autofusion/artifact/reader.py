@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import mmap
+import os
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from autofusion.artifact.checks import check_plan
 from autofusion.artifact.container import ALIGNMENT, Entry, read_container
-from autofusion.artifact.digests import digest_blocks
+from autofusion.artifact.digests import BlockCheck, hash_bytes
 from autofusion.artifact.manifest import (
     ENTRIES,
     FORMAT,
@@ -34,16 +33,21 @@ from autofusion.errors import ArtifactError
 from autofusion.plan import Plan
 from autofusion.plan.serial import parse_plan
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Artifact:
+_PLAN_BYTES = 1 << 14
+"""Bytes of a plan that are parsed in the time in which another thread reads a MiB of weights."""
+
+
+class Artifact(NamedTuple):
     """A checked artifact.
 
-    `weights` are bytes, uint8 and read-only, that stay in the file until they are used;
-    `entries` views the bytes of every entry of the file.
+    `file` is its name as it was given; `weights` are bytes, uint8 and read-only, that stay in the file until they are
+    used; `entries` views the bytes of every entry of the file.
     """
 
-    path: Path
+    file: str
     manifest: Manifest
     plan: Plan
     weights: np.ndarray
@@ -56,14 +60,27 @@ class Artifact:
         return f"Artifact({self.path.name!r}, {manifest.backend}, {flow}, {len(self.plan.steps)} steps)"
 
     @property
+    def path(self) -> Path:
+        """Where the artifact lies."""
+        from pathlib import Path
+
+        return Path(self.file)
+
+    @property
     def graph(self) -> bytes:
-        """The fused graph as a serialised ONNX model without weights."""
-        return bytes(self.entries[GRAPH])
+        """The fused graph as a serialised ONNX model without weights; raises ArtifactError AF513 for a forged one."""
+        return bytes(self._take(GRAPH))
 
     @property
     def report(self) -> str:
-        """The fusion report as JSON text."""
-        return str(self.entries[REPORT], "utf-8")
+        """The fusion report as JSON text; raises ArtifactError AF513 for a forged one."""
+        return str(self._take(REPORT), "utf-8")
+
+    def _take(self, name: str) -> memoryview:
+        data = self.entries[name]
+        if hash_bytes(data) != self.manifest.entries[name].sha256:
+            raise _refuse(self.file, "AF513", f"the bytes of {name} do not fit their digest")
+        return data
 
 
 def _list(tensors: Iterable[TensorInfo]) -> str:
@@ -83,41 +100,43 @@ class _DamagedError(ValueError):
 def read_artifact(path: str | Path, *, verify_weights: bool = True) -> Artifact:
     """Open and check the artifact at `path`.
 
-    Structure, plan and all digests are checked; those of the weights only if `verify_weights`,
-    for they take a few milliseconds per 100 MB.
+    Structure, plan, the CRC-32 of every entry and the SHA-256 of the plan are checked; the weights only if
+    `verify_weights`, for they take about 15 milliseconds per 100 MB.  The other SHA-256 are checked where somebody
+    asks for what they belong to.
 
     Raises:
         ArtifactError: AF510 where the file cannot be read, AF511 where it is no artifact or a damaged one,
             AF512 for an unknown format version, AF513 for bytes that do not fit their digest, AF514 for
             a plan that does not hang together.
     """
-    path = Path(path)
-    data = _map_file(path)
+    file = os.fspath(path)
+    data = _map_file(file)
     try:
-        return _check_artifact(path, data, verify_weights)
+        return _check_artifact(file, data, verify_weights)
     except _DamagedError as error:
-        if error.code == "AF511" and path.suffix == ".onnx":
-            remedy = f"compile it first: autofusion compile {path.name} -o {path.stem}"
-            raise _refuse(path, error.code, "its name is that of an ONNX model", remedy) from error
-        raise _refuse(path, error.code, str(error)) from error
+        name, suffix = os.path.splitext(os.path.basename(file))
+        if error.code == "AF511" and suffix == ".onnx":
+            remedy = f"compile it first: autofusion compile {name}{suffix} -o {name}"
+            raise _refuse(file, error.code, "its name is that of an ONNX model", remedy) from error
+        raise _refuse(file, error.code, str(error)) from error
     except UnknownFormatError as error:
         text = f"{error}; this program reads {OLDEST}" + (f" to {FORMAT}" if FORMAT > OLDEST else "")
-        raise _refuse(path, "AF512", text, "compile the model again, or use the version that wrote it") from error
+        raise _refuse(file, "AF512", text, "compile the model again, or use the version that wrote it") from error
 
 
-def _map_file(path: Path) -> memoryview:
+def _map_file(file: str) -> memoryview:
     try:
-        with path.open("rb") as file:
+        with open(file, "rb") as stream:
             # An empty file cannot be mapped.
-            empty = file.seek(0, 2) == 0
-            return memoryview(b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            empty = stream.seek(0, 2) == 0
+            return memoryview(b"" if empty else mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         help_text = "name an artifact that `autofusion compile` or `atc` wrote"
-        raise _refuse(path, "AF510", f"cannot be read: {reason[:1].lower() + reason[1:]}", help_text) from error
+        raise _refuse(file, "AF510", f"cannot be read: {reason[:1].lower() + reason[1:]}", help_text) from error
 
 
-def _check_artifact(path: Path, data: memoryview, verify_weights: bool) -> Artifact:
+def _check_artifact(file: str, data: memoryview, verify_weights: bool) -> Artifact:
     places = _read_places(data)
     entries = {name: data[place.offset : place.offset + place.size] for name, place in places.items()}
     if MANIFEST not in entries:
@@ -130,11 +149,14 @@ def _check_artifact(path: Path, data: memoryview, verify_weights: bool) -> Artif
     except ValueError as error:
         raise _DamagedError("AF511", str(error)) from error
     _check_entries(entries, places, manifest)
-    _check_weights(entries[WEIGHTS], places[WEIGHTS], manifest, verify_weights)
+    check = _start_check(entries, manifest) if verify_weights else None
     plan = _read_plan(entries, manifest)
+    damaged = None if check is None else check.finish()
+    if damaged is not None:
+        raise _DamagedError("AF513", f"the bytes of {WEIGHTS} do not fit their digest in MiB {damaged}")
     weights = np.frombuffer(entries[WEIGHTS], np.uint8) if entries[WEIGHTS].nbytes else np.empty(0, np.uint8)
     weights.flags.writeable = False
-    return Artifact(path, manifest, plan, weights, entries)
+    return Artifact(file, manifest, plan, weights, entries)
 
 
 def _read_places(data: memoryview) -> dict[str, Entry]:
@@ -153,8 +175,10 @@ def _check_entries(entries: Mapping[str, memoryview], places: Mapping[str, Entry
         if name == WEIGHTS:
             continue
         _check_crc(entries[name], places[name])
-        if hashlib.sha256(entries[name]).hexdigest() != record.sha256:
-            raise _DamagedError("AF513", f"the bytes of {name} do not fit their digest")
+    if places[WEIGHTS].offset % ALIGNMENT:
+        raise _DamagedError("AF511", f"{WEIGHTS} does not start at a multiple of {ALIGNMENT} bytes")
+    if hash_bytes(entries[PLAN]) != manifest.entries[PLAN].sha256:
+        raise _DamagedError("AF513", f"the bytes of {PLAN} do not fit their digest")
 
 
 def _check_crc(data: memoryview, place: Entry) -> None:
@@ -162,17 +186,11 @@ def _check_crc(data: memoryview, place: Entry) -> None:
         raise _DamagedError("AF513", f"the bytes of {place.name} do not fit their digest")
 
 
-def _check_weights(data: memoryview, place: Entry, manifest: Manifest, verify_weights: bool) -> None:
-    if place.offset % ALIGNMENT:
-        raise _DamagedError("AF511", f"{WEIGHTS} does not start at a multiple of {ALIGNMENT} bytes")
-    if not verify_weights:
-        return
-    digests = digest_blocks(data)
-    if len(digests) != len(manifest.blocks):
-        raise _DamagedError("AF513", f"{WEIGHTS} has {len(digests)} MiB, the manifest says {len(manifest.blocks)}")
-    for index, (found, expected) in enumerate(zip(digests, manifest.blocks, strict=True)):
-        if found != expected:
-            raise _DamagedError("AF513", f"the bytes of {WEIGHTS} do not fit their digest in MiB {index}")
+def _start_check(entries: Mapping[str, memoryview], manifest: Manifest) -> BlockCheck:
+    try:
+        return BlockCheck(entries[WEIGHTS], manifest.blocks, entries[PLAN].nbytes // _PLAN_BYTES)
+    except ValueError as error:
+        raise _DamagedError("AF513", f"{WEIGHTS} has {error}") from error
 
 
 def _read_plan(entries: Mapping[str, memoryview], manifest: Manifest) -> Plan:
@@ -187,6 +205,6 @@ def _read_plan(entries: Mapping[str, memoryview], manifest: Manifest) -> Plan:
     return plan
 
 
-def _refuse(path: Path, code: str, reason: str, help_text: str = "compile the model again") -> ArtifactError:
+def _refuse(file: str, code: str, reason: str, help_text: str = "compile the model again") -> ArtifactError:
     reason = reason if code == "AF510" else f"is no usable artifact: {reason}"
-    return ArtifactError(Diagnostic(code, f"{str(path)!r} {reason}", help=help_text))
+    return ArtifactError(Diagnostic(code, f"{file!r} {reason}", help=help_text))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from autofusion.diagnostics.code import Code
 from autofusion.diagnostics.codes_artifact import ARTIFACT_CODES
 from autofusion.diagnostics.codes_manual import MANUAL_CODES
@@ -42,4 +40,4 @@ def with_remedy(diagnostic: Diagnostic) -> Diagnostic:
     if diagnostic.help or row is None:
         return diagnostic
     text = row.remedy.removesuffix(".")
-    return replace(diagnostic, help=text if text[:2].isupper() else text[:1].lower() + text[1:])
+    return diagnostic._replace(help=text if text[:2].isupper() else text[:1].lower() + text[1:])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 
 class Severity(Enum):
@@ -14,8 +14,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A place in a text file; `line` and `column` count from 1, 0 means unknown."""
 
     path: str
@@ -26,8 +25,7 @@ class Span:
         return ":".join([self.path, *(str(n) for n in (self.line, self.column) if n)])
 
 
-@dataclass(frozen=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One finding: a code from `diagnostics.codes`, a lower-case sentence, notes and a remedy.
 
     `message` names the node and the value at fault and ends without a full stop.
@@ -36,6 +34,6 @@ class Diagnostic:
     code: str
     message: str
     help: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     span: Span | None = None
     severity: Severity = Severity.ERROR

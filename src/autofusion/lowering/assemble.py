@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -69,5 +68,5 @@ def _place_buffers(draft: Draft, index_of: dict[int, int]) -> dict[str, Buffer]:
     placed: dict[str, Buffer] = {}
     for name, buffer in draft.buffers.items():
         array = draft.constants.get(name)
-        placed[name] = buffer if array is None else replace(buffer, tensor=index_of[id(array)])
+        placed[name] = buffer if array is None else buffer._replace(tensor=index_of[id(array)])
     return placed

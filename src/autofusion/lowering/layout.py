@@ -58,25 +58,25 @@ class _Assigner:
             self._turn(step)
             return
         if step.kernel == "copy" and self._is_plain_copy_of_nhwc(step):
-            self._steps.append(replace(step, kernel="relayout", inputs=(self._storages[step.inputs[0], "nhwc"],)))
+            self._steps.append(step._replace(kernel="relayout", inputs=(self._storages[step.inputs[0], "nhwc"],)))
             return
         inputs = tuple(
             self._fetch(name, layout, step) if name else ""
             for name, layout in zip(step.inputs, wanted.operands, strict=True)
         )
         if wanted.result == "plain":
-            self._steps.append(replace(step, inputs=inputs))
+            self._steps.append(step._replace(inputs=inputs))
             return
         result = step.outputs[0]
         buffer = self._buffers[result]
         if buffer.role == "inner":
             stored = result
-            self._buffers[result] = replace(buffer, layout="nhwc")
+            self._buffers[result] = buffer._replace(layout="nhwc")
             del self._storages[result, "plain"]
         else:
             stored = self._add(buffer, "nhwc")
         self._storages[result, "nhwc"] = stored
-        self._steps.append(replace(step, inputs=inputs, outputs=(stored,)))
+        self._steps.append(step._replace(inputs=inputs, outputs=(stored,)))
         if stored != result:
             self._steps.append(Step("relayout", step.node, step.op, (stored,), (result,), {}, step.origin))
 
@@ -101,7 +101,7 @@ class _Assigner:
         """The result of `step` has the bytes of its operand as `nhwc`."""
         result = step.outputs[0]
         source = self._fetch(step.inputs[0], "nhwc", step)
-        self._buffers[result] = replace(self._buffers[result], alias=self._root(source))
+        self._buffers[result] = self._buffers[result]._replace(alias=self._root(source))
 
     def _is_turned_whole(self, step: Step, wanted: _Wanted) -> bool:
         """True where the result of a view is an inner value that has, as `nhwc`, the bytes of its row-major operand."""
@@ -114,7 +114,7 @@ class _Assigner:
         """The result of `step` is stored as `nhwc` alone, in the bytes of its operand."""
         result = step.outputs[0]
         source = self._fetch(step.inputs[0], "plain", step)
-        self._buffers[result] = replace(self._buffers[result], layout="nhwc", alias=self._root(source))
+        self._buffers[result] = self._buffers[result]._replace(layout="nhwc", alias=self._root(source))
         self._storages[result, "nhwc"] = result
         del self._storages[result, "plain"]
 
@@ -187,7 +187,7 @@ class _Assigner:
     def _alias(self, buffer: Buffer, step: Step) -> str:
         """A view of another value has the bytes of that value's row-major storage."""
         source = self._fetch(buffer.alias or "", "plain", step)
-        self._buffers[buffer.name] = replace(buffer, alias=self._root(source))
+        self._buffers[buffer.name] = buffer._replace(alias=self._root(source))
         return buffer.name
 
     def _root(self, name: str) -> str:
@@ -200,7 +200,7 @@ class _Assigner:
 
     def _add_constant(self, buffer: Buffer, layout: Layout) -> str:
         name = self._fresh(f"{buffer.name}:{layout}")
-        self._buffers[name] = replace(buffer, name=name, layout=layout)
+        self._buffers[name] = buffer._replace(name=name, layout=layout)
         self._constants[name] = np.ascontiguousarray(np.moveaxis(self._constants[buffer.name], 1, -1))
         return name
 

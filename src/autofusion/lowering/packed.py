@@ -60,14 +60,14 @@ class _Packer:
             name, f"matmul{transposed}{widths}", matrix, lambda weight: pack_matmul_weight(weight, widths)
         )
         attributes = {**step.attributes, "trans_b": False, "packed": True}
-        return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+        return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
 
     def _pack_conv(self, step: Step, name: str, array: np.ndarray, tile: int) -> Step:
         group = int(str(step.attributes["group"]))
         form = f"winograd{tile}" if tile else f"conv{group}"
         packed = self._store(name, form, array, lambda weight: pack_conv_weight(weight, group, tile))
         attributes = {**step.attributes, "winograd": tile} if tile else step.attributes
-        return replace(step, inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+        return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
 
     def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:
         if (name, form) not in self._packed:
@@ -76,7 +76,7 @@ class _Packer:
                 number += 1
                 packed = f"{name}:packed_{number}"
             self.constants[packed] = pack(array)
-            self.buffers[packed] = replace(self.buffers[name], name=packed, shape=tuple(array.shape))
+            self.buffers[packed] = self.buffers[name]._replace(name=packed, shape=tuple(array.shape))
             self._packed[name, form] = packed
         return self._packed[name, form]
 

@@ -29,9 +29,9 @@ def reshape_results(draft: Draft) -> Draft:
         return draft
     buffers = {name: buffer for name, buffer in draft.buffers.items() if name not in renamed}
     for name in renamed.values():
-        buffers[name] = replace(buffers[name], alias=None)
+        buffers[name] = buffers[name]._replace(alias=None)
     return replace(draft, buffers=buffers, steps=tuple(_rename(step, renamed) for step in draft.steps))
 
 
 def _rename(step: Step, renamed: dict[str, str]) -> Step:
-    return replace(step, outputs=tuple(renamed.get(name, name) for name in step.outputs))
+    return step._replace(outputs=tuple(renamed.get(name, name) for name in step.outputs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import cast
 
@@ -166,7 +166,7 @@ class _HeaderReader(FieldReader):
             return kernel
         if kernel not in KERNELS:
             known = report_unknown("AF402", f"unknown kernel {kernel!r}", kernel, KERNELS, self.document.span("kernel"))
-            self.findings.append(replace(known, help=f"{known.help} known are {', '.join(KERNELS)}".strip()))
+            self.findings.append(known._replace(help=f"{known.help} known are {', '.join(KERNELS)}".strip()))
             return kernel
         beginnings = KERNELS[kernel]
         for key in (key for form in forms for key in form.anchor.keys):

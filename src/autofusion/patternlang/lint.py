@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.ops.rows import operators
@@ -148,7 +147,7 @@ def _check_call(pattern: Pattern, call: Call, surroundings: Surroundings) -> Ite
         known = ["::".join(key) for key in surroundings.operators]
         found = report_unknown("AF404", f"unknown operator {call.key!r}", call.key, known, call.span)
         advice = "an operator of another domain is declared in a folder `operators` beside the patterns"
-        yield replace(found, help=f"{found.help}\n{advice}".strip())
+        yield found._replace(help=f"{found.help}\n{advice}".strip())
         return
     if not signatures:
         names = [name for domain, name in operators() if not domain]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TypeVar, cast
 
 from autofusion.plan.records import Size
 
 T = TypeVar("T")
+
+_NONE = type(None)
 
 
 def format_json(value: object) -> str:
@@ -93,6 +97,81 @@ class Fields:
     def records(self, name: str, names: tuple[str, ...]) -> list[Fields]:
         """A list of objects that have exactly the keys `names`."""
         return [Fields(f"{self.place}.{name}[{index}]", item, names) for index, item in enumerate(self.items(name))]
+
+
+class Table:
+    """A list of JSON objects that have exactly the keys `names`, read column by column: a plan has thousands of fields.
+
+    `place` says where the list stands.  Raises ValueError, naming the place, as `Fields` does.
+    """
+
+    def __init__(self, place: str, items: Sequence[object], names: tuple[str, ...]) -> None:
+        self.place = place
+        keys = set(names)
+        for index, item in enumerate(items):
+            if type(item) is not dict or cast(dict[str, object], item).keys() != keys:
+                Fields(f"{place}[{index}]", cast(object, item), names)
+        rows = cast(Sequence[dict[str, object]], items)
+        self._columns = {name: [row[name] for row in rows] for name in names}
+
+    def texts(self, name: str) -> list[str]:
+        """A column of strings."""
+        return cast(list[str], self._read(name, {str}))
+
+    def optional_texts(self, name: str) -> list[str | None]:
+        """A column of strings and nulls."""
+        return cast("list[str | None]", self._read(name, {str, _NONE}))
+
+    def choices(self, name: str, choices: Collection[str]) -> list[str]:
+        """A column of strings that are in `choices`."""
+        column = self.texts(name)
+        if not set(column) <= set(choices):
+            index, text = next((index, text) for index, text in enumerate(column) if text not in choices)
+            raise ValueError(f"{self.place}[{index}].{name} is {text!r:.40}, not one of {', '.join(choices)}")
+        return column
+
+    def numbers(self, name: str) -> list[int]:
+        """A column of integers."""
+        return cast(list[int], self._read(name, {int}))
+
+    def optional_numbers(self, name: str) -> list[int | None]:
+        """A column of integers and nulls."""
+        return cast("list[int | None]", self._read(name, {int, _NONE}))
+
+    def objects(self, name: str) -> list[dict[str, object]]:
+        """A column of objects with any keys."""
+        return cast(list[dict[str, object]], self._read(name, {dict}))
+
+    def tuples(self, name: str, *kinds: type) -> list[tuple[object, ...]]:
+        """A column of lists whose items are of one of `kinds`."""
+        column = cast(list[list[object]], self._read(name, {list}))
+        return [tuple(items) for items in self._check_items(name, column, set(kinds))]
+
+    def optional_sizes(self, name: str) -> list[tuple[Size, ...] | None]:
+        """A column of lists of extents and of nulls."""
+        column = cast("list[list[object] | None]", self._read(name, {list, _NONE}))
+        self._check_items(name, [items or [] for items in column], {int, str})
+        return [None if items is None else cast(tuple[Size, ...], tuple(items)) for items in column]
+
+    def _read(self, name: str, kinds: set[type]) -> list[object]:
+        column = self._columns[name]
+        if not set(map(type, column)) <= kinds:
+            index, value = next((index, value) for index, value in enumerate(column) if type(value) not in kinds)
+            raise _wrong_type(f"{self.place}[{index}].{name}", value, kinds)
+        return column
+
+    def _check_items(self, name: str, column: list[list[object]], kinds: set[type]) -> list[list[object]]:
+        if not set(map(type, chain.from_iterable(column))) <= kinds:
+            index, wrong = next(
+                (index, item) for index, items in enumerate(column) for item in items if type(item) not in kinds
+            )
+            raise _wrong_type(f"{self.place}[{index}].{name}", wrong, kinds)
+        return column
+
+
+def _wrong_type(place: str, value: object, kinds: set[type]) -> ValueError:
+    names = " or ".join(sorted("null" if kind is _NONE else kind.__name__ for kind in kinds))
+    return ValueError(f"{place} is {value!r:.40}, not of type {names}")
 
 
 def _expect(kind: type[T], value: object, place: str) -> T:

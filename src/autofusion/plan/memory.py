@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ ALIGNMENT = 64
 """Every place is a multiple of this many bytes, and so is every extent."""
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(NamedTuple):
     """Byte offsets of buffers in the arena, of the scratch memory of all steps, and the arena's extent.
 
     Aliases have the offset of the buffer that they name.
@@ -27,8 +26,7 @@ class Memory:
     total: int
 
 
-@dataclass(frozen=True)
-class Life:
+class Life(NamedTuple):
     """A buffer's bytes, the step that writes it and the last one that touches it."""
 
     name: str

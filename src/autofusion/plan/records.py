@@ -2,13 +2,15 @@
 
 A plan is what lowering leaves of the graph and all that a runtime sees.  Extents may be
 expressions over dimension symbols, written as text (`plan.sizes`).
+
+What running an artifact imports has named tuples for records: a dataclass takes five times as long to define.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 Size = int | str
 """An extent: a number, or an expression over symbols such as `"batch*seq"`."""
@@ -20,8 +22,7 @@ Role = Literal["input", "output", "constant", "inner"]
 Layout = Literal["plain", "nhwc"]
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(NamedTuple):
     """Storage of one value.
 
     `shape` is the shape that the model gives the value, whatever the layout; None where it is
@@ -42,8 +43,7 @@ class Buffer:
     tensor: int | None = None
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """Place of a constant in the weights: byte `offset` (a multiple of 64) and extent."""
 
     name: str
@@ -53,8 +53,7 @@ class Tensor:
     bytes: int
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One kernel call; `kernel` is a name of `plan.kernels`, operands are buffer names, "" where absent.
 
     `node` is the graph node that the step computes (several steps may share one) and `op`
@@ -66,12 +65,11 @@ class Step:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attributes: Mapping[str, Setting] = field(default_factory=dict[str, "Setting"])
+    attributes: Mapping[str, Setting] = MappingProxyType({})
     origin: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """A lowered model.
 
     `inputs` and `outputs` are buffer names in the model's order.  `symbols` lists every

@@ -7,11 +7,11 @@ lacks are written `{"$float": "inf"}` (or `"-inf"`, `"nan"`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, cast
 
-from autofusion.plan.fields import Fields, format_json, parse_json
-from autofusion.plan.records import Buffer, Layout, Plan, Role, Setting, Step, Tensor
+from autofusion.plan.fields import Fields, Table, format_json, parse_json
+from autofusion.plan.records import Buffer, Plan, Setting, Step, Tensor
 
 _PLAN = ("backend", "inputs", "outputs", "symbols", "buffers", "tensors", "steps")
 _BUFFER = ("name", "dtype", "shape", "role", "layout", "pitch", "alias", "tensor")
@@ -27,9 +27,9 @@ def dump_plan(plan: Plan) -> str:
         "inputs": plan.inputs,
         "outputs": plan.outputs,
         "symbols": plan.symbols,
-        "buffers": [{**vars(buffer), "name": name} for name, buffer in plan.buffers.items()],
-        "tensors": [vars(tensor) for tensor in plan.tensors],
-        "steps": [{**vars(step), "attributes": encode_setting(step.attributes)} for step in plan.steps],
+        "buffers": [{**buffer._asdict(), "name": name} for name, buffer in plan.buffers.items()],
+        "tensors": [tensor._asdict() for tensor in plan.tensors],
+        "steps": [{**step._asdict(), "attributes": encode_setting(step.attributes)} for step in plan.steps],
     }
     return format_json(record)
 
@@ -39,10 +39,17 @@ def parse_plan(text: str | bytes) -> Plan:
 
     Only the form is checked: field names, their types and the choices of enumerations.
     """
+    # Most plans hold nothing that JSON lacks and nothing nested, which host steps alone read.
+    data = text.encode() if isinstance(text, str) else text
+    decode = decode_setting if _FLOAT.encode() in data or b'"host"' in data else _keep
     try:
-        return _read_plan(Fields("plan", parse_json(text), _PLAN))
+        return _read_plan(Fields("plan", parse_json(data), _PLAN), decode)
     except RecursionError as error:
         raise ValueError("a step's attributes are nested too deeply") from error
+
+
+def _keep(value: object) -> object:
+    return value
 
 
 def encode_setting(value: object) -> object:
@@ -75,8 +82,8 @@ def decode_setting(value: object) -> Setting:
     return float(cast(str, settings[_FLOAT]))
 
 
-def _read_plan(plan: Fields) -> Plan:
-    buffers = [_read_buffer(fields) for fields in plan.records("buffers", _BUFFER)]
+def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
+    buffers = _read_buffers(Table("plan.buffers", plan.items("buffers"), _BUFFER))
     named = {buffer.name: buffer for buffer in buffers}
     if len(named) != len(buffers):
         raise ValueError("plan.buffers holds two buffers of one name")
@@ -86,41 +93,44 @@ def _read_plan(plan: Fields) -> Plan:
         outputs=plan.texts("outputs"),
         symbols=plan.texts("symbols"),
         buffers=named,
-        tensors=tuple(_read_tensor(fields) for fields in plan.records("tensors", _TENSOR)),
-        steps=tuple(_read_step(fields) for fields in plan.records("steps", _STEP)),
+        tensors=_read_tensors(Table("plan.tensors", plan.items("tensors"), _TENSOR)),
+        steps=_read_steps(Table("plan.steps", plan.items("steps"), _STEP), decode),
     )
 
 
-def _read_buffer(fields: Fields) -> Buffer:
-    return Buffer(
-        name=fields.text("name"),
-        dtype=fields.text("dtype"),
-        shape=fields.optional_sizes("shape"),
-        role=cast(Role, fields.choice("role", ("input", "output", "constant", "inner"))),
-        layout=cast(Layout, fields.choice("layout", ("plain", "nhwc"))),
-        pitch=fields.optional_number("pitch"),
-        alias=fields.optional_text("alias"),
-        tensor=fields.optional_number("tensor"),
+def _read_buffers(table: Table) -> list[Buffer]:
+    columns = (
+        table.texts("name"),
+        table.texts("dtype"),
+        table.optional_sizes("shape"),
+        table.choices("role", ("input", "output", "constant", "inner")),
+        table.choices("layout", ("plain", "nhwc")),
+        table.optional_numbers("pitch"),
+        table.optional_texts("alias"),
+        table.optional_numbers("tensor"),
     )
+    return [*map(Buffer._make, zip(*columns, strict=True))]
 
 
-def _read_tensor(fields: Fields) -> Tensor:
-    return Tensor(
-        name=fields.text("name"),
-        dtype=fields.text("dtype"),
-        shape=fields.numbers("shape"),
-        offset=fields.number("offset"),
-        bytes=fields.number("bytes"),
+def _read_tensors(table: Table) -> tuple[Tensor, ...]:
+    columns = (
+        table.texts("name"),
+        table.texts("dtype"),
+        table.tuples("shape", int),
+        table.numbers("offset"),
+        table.numbers("bytes"),
     )
+    return tuple(map(Tensor._make, zip(*columns, strict=True)))
 
 
-def _read_step(fields: Fields) -> Step:
-    return Step(
-        kernel=fields.text("kernel"),
-        node=fields.text("node"),
-        op=fields.text("op"),
-        inputs=fields.texts("inputs"),
-        outputs=fields.texts("outputs"),
-        attributes={name: decode_setting(value) for name, value in fields.object("attributes").items()},
-        origin=fields.texts("origin"),
+def _read_steps(table: Table, decode: Callable[[object], object]) -> tuple[Step, ...]:
+    columns = (
+        table.texts("kernel"),
+        table.texts("node"),
+        table.texts("op"),
+        table.tuples("inputs", str),
+        table.tuples("outputs", str),
+        map(decode, table.objects("attributes")),
+        table.tuples("origin", str),
     )
+    return tuple(map(Step._make, zip(*columns, strict=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from autofusion.diagnostics.text import render_text
 from autofusion.report.explanation import Explanation, NodeStory, PatternStory, Rewrite
@@ -123,7 +123,7 @@ def _tell_group(misses: list[MissedNode]) -> _Block:
     note = explain_miss(first)
     if others:
         names = _some([miss.node for miss in others], everything=False)
-        note = replace(note, notes=(*note.notes, f"the same at {count(len(others), 'other node')}: {names}"))
+        note = note._replace(notes=(*note.notes, f"the same at {count(len(others), 'other node')}: {names}"))
     return _Block(render_text(note), len(misses))
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,8 +21,7 @@ MAX_BYTES = 1 << 46
 """More than any machine can give one tensor or arena."""
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Steps `first` to `last` (not included) that one party runs: the C library, or one step in Python."""
 
     runner: Literal["native", "host", "extents"]
@@ -31,8 +29,7 @@ class Segment:
     last: int
 
 
-@dataclass(frozen=True, eq=False)
-class Binding:
+class Binding(NamedTuple):
     """What executing a plan at given dims needs, short of the memory itself.
 
     `shapes` has the shape of every buffer whose shape is known before the run.  `slots` are the
@@ -71,7 +68,7 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int, earlier: Binding | N
     """
     shapes = bind_shapes(plan, dims)
     steps = bind_steps(plan, dims)
-    plan = replace(plan, steps=steps)
+    plan = plan._replace(steps=steps)
     extents = {
         name: stored_bytes(plan.buffers[name], shape)
         for name, shape in shapes.items()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from autofusion.plan import Buffer, Setting, Step
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class BoundStep:
+class BoundStep(NamedTuple):
     """A step of an untrusted plan.
 
     The readers of attributes raise ValueError where one is absent or of a wrong type.

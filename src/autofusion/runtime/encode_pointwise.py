@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from autofusion.plan import MAX_OPERANDS
 from autofusion.runtime.bound import BoundStep, broadcast_strides, merge_axes
@@ -93,13 +92,13 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(next((extent for extent in column if extent != 1), 1) for column in columns)
 
 
-@dataclass
 class _Code:
     """Words under way; `places` has the register of the record for each one of the program."""
 
-    operands: int
-    places: list[int]
-    words: list[int] = field(default_factory=list[int])
+    def __init__(self, operands: int) -> None:
+        self.operands = operands
+        self.places = list(range(operands))
+        self.words: list[int] = []
 
     def add(self, code: int, registers: Sequence[int], number: float) -> int:
         """Append an instruction and return its register."""
@@ -113,7 +112,7 @@ def _encode_program(bound: BoundStep, operands: int) -> list[int]:
     program = bound.step.attributes.get("program")
     if not isinstance(program, list) or not program:
         raise ValueError("it has no program")
-    code = _Code(operands, list(range(operands)))
+    code = _Code(operands)
     for number, instruction in enumerate(program):
         if not isinstance(instruction, list) or len(instruction) != 6:
             raise ValueError(f"instruction {number} has not six parts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -64,6 +63,8 @@ def _check_names(given: Mapping[str, Any], plan: Plan, names: Sequence[str], wha
         raise InputError(Diagnostic("AF530", text, help="pass a dict: name -> array"))
     for name in given:
         if name not in names:
+            import difflib
+
             close = difflib.get_close_matches(str(name), names, 1)
             meant = f"did you mean {close[0]!r}? " if close else ""
             verb = "takes" if what == "input" else "gives"

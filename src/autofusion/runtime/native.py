@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.runtime.records import RECORD
 
-LIBRARY_FOLDER = Path(__file__).with_name("lib")
+LIBRARY_FOLDER = os.path.join(os.path.dirname(__file__), "lib")
 """Where the build puts `libautofusion-<isa>.so`."""
 
 ABI_VERSION = 3
@@ -137,7 +137,7 @@ class Native:
         return code - 1 if code else None
 
 
-def load_library(folder: Path = LIBRARY_FOLDER, isa: str | None = None) -> Native:
+def load_library(folder: str | os.PathLike[str] = LIBRARY_FOLDER, isa: str | None = None) -> Native:
     """The best variant of the library in `folder` that this processor runs, or the one named `isa`.
 
     Raises ArtifactError: AF521 where the platform has no native backend, AF522 where the library was
@@ -165,31 +165,32 @@ def _list_variants() -> tuple[str, ...]:
     )
 
 
-def _open_library(folder: Path, isa: str) -> ctypes.CDLL:
-    path = folder / f"libautofusion-{isa}.so"
-    if not path.is_file():
+def _open_library(folder: str | os.PathLike[str], isa: str) -> ctypes.CDLL:
+    name = f"libautofusion-{isa}.so"
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):
         raise ArtifactError(
             Diagnostic(
                 "AF522",
-                f"the kernel library {path.name} is not in {folder}",
+                f"the kernel library {name} is not in {folder}",
                 help="install the package, or build the library in a checkout with: python hatch_build.py",
             )
         )
     try:
-        library = ctypes.CDLL(str(path))
+        library = ctypes.CDLL(path)
         version = library.af_abi_version()
     except (OSError, AttributeError) as error:
-        raise _refuse_library(path, str(error)) from error
+        raise _refuse_library(name, str(error)) from error
     if version != ABI_VERSION:
-        raise _refuse_library(path, f"it has version {version}, not {ABI_VERSION}")
+        raise _refuse_library(name, f"it has version {version}, not {ABI_VERSION}")
     return library
 
 
-def _refuse_library(path: Path, reason: str) -> ArtifactError:
+def _refuse_library(name: str, reason: str) -> ArtifactError:
     return ArtifactError(
         Diagnostic(
             "AF523",
-            f"the kernel library {path.name} cannot be used: {reason}",
+            f"the kernel library {name} cannot be used: {reason}",
             help="install the package again, or build the library in a checkout with: python hatch_build.py",
         )
     )

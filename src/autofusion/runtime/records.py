@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
 from autofusion.plan import ACTIVATIONS, Step
 
 
-class Space(IntEnum):
+class Space:
     """The memory that a place lies in."""
 
     NONE = 0
@@ -20,11 +19,10 @@ class Space(IntEnum):
     BINDING = 3
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a buffer lies: byte `offset` and extent within a space; `slot` is the number of the binding."""
 
-    space: Space
+    space: int
     offset: int
     bytes: int
     slot: int = 0

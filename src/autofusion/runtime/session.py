@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
-from autofusion.artifact import Artifact, TensorInfo, read_artifact
-from autofusion.artifact.manifest import describe_tensors
+from autofusion.artifact.manifest import TensorInfo, describe_tensors
 from autofusion.artifact.processors import count_processors
+from autofusion.artifact.reader import Artifact, read_artifact
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, InputError, UsageError
 from autofusion.plan import Plan
@@ -18,10 +17,12 @@ from autofusion.runtime.constants import read_defaults
 from autofusion.runtime.dims import check_symbols, read_dims
 from autofusion.runtime.executor import NativeExecutor
 from autofusion.runtime.feeds import check_feeds, check_results, is_direct
-from autofusion.runtime.reference import ReferenceExecutor
 from autofusion.runtime.shapes import bind_shapes
 from autofusion.runtime.views import present
 from autofusion.runtime.watch import Watch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Backend = Literal["native", "reference"]
 
@@ -48,9 +49,7 @@ class Session:
         self.inputs: tuple[TensorInfo, ...] = describe_tensors(plan, plan.inputs)
         self.outputs: tuple[TensorInfo, ...] = describe_tensors(plan, plan.outputs)
         self._defaults = read_defaults(plan, weights)
-        self._executor: _Executor = (
-            NativeExecutor(plan, weights, threads) if plan.backend == "native" else ReferenceExecutor(plan, weights)
-        )
+        self._executor = _make_executor(plan, weights, threads)
 
     def run(self, feeds: Mapping[str, Any], out: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Compute the outputs, by name.
@@ -113,6 +112,14 @@ class Session:
             ) from error
 
 
+def _make_executor(plan: Plan, weights: np.ndarray, threads: int) -> _Executor:
+    if plan.backend == "native":
+        return NativeExecutor(plan, weights, threads)
+    from autofusion.runtime.reference import ReferenceExecutor
+
+    return ReferenceExecutor(plan, weights)
+
+
 def load(
     path: str | Path, *, threads: int | None = None, backend: Backend = "native", verify_weights: bool = True
 ) -> Session:
@@ -157,7 +164,7 @@ def _other_backend(artifact: Artifact, backend: Backend) -> ArtifactError:
     return ArtifactError(
         Diagnostic(
             "AF517",
-            f"{str(artifact.path)!r} was compiled for the {made} backend and cannot run on the {backend} one: {why}",
+            f"{artifact.file!r} was compiled for the {made} backend and cannot run on the {backend} one: {why}",
             help=f"load it with backend={made!r}, or compile the model with --backend={backend}",
         )
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
 from autofusion.plan import KERNELS, Plan, Setting, Size, Step, evaluate_size
@@ -30,7 +29,7 @@ def bind_step(step: Step, dims: Mapping[str, int], known: dict[Size, int] | None
     for name in names:
         sizes = cast(Sequence[Size], step.attributes[name])
         attributes[name] = [_evaluate(size, dims, known, step, name) for size in sizes]
-    return replace(step, attributes=attributes)
+    return step._replace(attributes=attributes)
 
 
 def _evaluate(size: Size, dims: Mapping[str, int], known: dict[Size, int], step: Step, name: str) -> int:
