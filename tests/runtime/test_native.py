@@ -162,7 +162,7 @@ def test_other_platforms_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_there_is_one_variant_on_aarch64(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # The library itself is any: which one is taken follows from the machine alone.
-    shutil.copy(next(LIBRARY_FOLDER.glob("*.so")), tmp_path / "libautofusion-aarch64.so")
+    shutil.copy(next(Path(LIBRARY_FOLDER).glob("*.so")), tmp_path / "libautofusion-aarch64.so")
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     assert load_library(tmp_path).isa == "aarch64"
 
