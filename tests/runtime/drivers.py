@@ -18,7 +18,11 @@ from autofusion.runtime.native import Native
 from autofusion.runtime.records import RECORD
 
 DRIVER = Path(__file__).with_name("driver.c")
-OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:report_signal_unsafe=0",
+}
 CHECK_ONLY = -2
 MESSAGE = 256
 

@@ -25,10 +25,16 @@ from autofusion.runtime.build import SOURCES, Compiler, compile_command, find_sy
 from autofusion.runtime.native import X86_VARIANTS, Native, load_library
 from runtime.drivers import DRIVER, open_driver
 
-SANITIZERS = ("-O1", "-g1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+SANITIZERS = {
+    "sanitized": ("-O1", "-g1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"),
+    "raced": ("-O1", "-g1", "-fsanitize=thread"),
+}
+"""Options of the compiler: faults of memory and arithmetic, and of threads."""
 CROSS_COMPILER = "aarch64-linux-gnu-gcc"
+DRIVEN = (f"-I{SOURCES}", "-DAF_GRAIN=1")
+"""Options of drivers, in which threads share the smallest steps."""
 EMULATORS = ("qemu-aarch64", "qemu-aarch64-static")
-LIBRARIES = (*X86_VARIANTS, "aarch64", "sanitized")
+LIBRARIES = (*X86_VARIANTS, "aarch64", *SANITIZERS)
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,8 @@ class Library:
 @cache
 def find_library(name: str) -> Library:
     """One of `LIBRARIES`."""
-    if name == "sanitized":
-        return _find_sanitized()
+    if name in SANITIZERS:
+        return _find_sanitized(SANITIZERS[name])
     is_arm = platform.machine().lower() in ("aarch64", "arm64")
     if name == "aarch64" and not is_arm:
         return _find_emulated()
@@ -68,21 +74,21 @@ def _find_emulated() -> Library:
     return Library(lambda folder: open_driver("aarch64", [emulator, str(build(folder))]))
 
 
-def _find_sanitized() -> Library:
+def _find_sanitized(options: tuple[str, ...]) -> Library:
     compiler = find_system_compiler()
     if compiler is None:
         return Library(absent="there is no system compiler")
-    if not _has_sanitizers(compiler):
+    if not _has_sanitizers(compiler, options):
         return Library(absent=f"{shlex.join(compiler.command)} has no sanitizers")
     isa = load_library().isa
-    build = partial(_build_driver, compiler, isa, SANITIZERS)
+    build = partial(_build_driver, compiler, isa, options)
     return Library(lambda folder: open_driver(isa, [str(build(folder))]))
 
 
-def _has_sanitizers(compiler: Compiler) -> bool:
+def _has_sanitizers(compiler: Compiler, options: tuple[str, ...]) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         program = str(Path(folder, "program"))
-        command = [*compiler.command, *SANITIZERS, "-x", "c", "-", "-o", program]
+        command = [*compiler.command, *options, "-x", "c", "-", "-o", program]
         built = subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True, check=False)
         return built.returncode == 0 and subprocess.run([program], capture_output=True, check=False).returncode == 0
 
@@ -95,7 +101,7 @@ def _build_driver(compiler: Compiler, isa: str, options: tuple[str, ...], folder
     place.mkdir(exist_ok=True)
 
     def compile_source(source: Path) -> Path:
-        command = compile_command(compiler, isa, [*options, f"-I{SOURCES}", "-c"], [source])
+        command = compile_command(compiler, isa, [*options, *DRIVEN, "-c"], [source])
         digest = hashlib.sha256(repr(command).encode() + b"".join([*headers, source.read_bytes()])).hexdigest()[:16]
         return _make(place, f"{source.stem}.{digest}.o", command)
 

@@ -80,14 +80,24 @@ static inline int is_countable(const int64_t *extents, int count) {
     return product < ELEMENT_LIMIT;
 }
 
-/* Whether two elements of a result share a place; strides say nothing where there are no elements. */
+/* Whether elements of a result may share a place: they do not where each stride, from the smallest up, leaves all that
+   the axes before it reach behind.  Strides say nothing where there are no elements. */
 static inline int repeats_places(const int64_t *extents, const int64_t *strides, int count) {
-    int repeats = 0;
-    for (int i = 0; i < count; i++) {
-        if (extents[i] == 0) return 0;
-        repeats |= extents[i] > 1 && strides[i] == 0;
+    int order[AF_AXES], axes = 0;
+    for (int axis = 0; axis < count; axis++) {
+        if (extents[axis] == 0) return 0;
+        if (extents[axis] == 1) continue;
+        int at = axes++;
+        for (; at > 0 && strides[order[at - 1]] > strides[axis]; at--) order[at] = order[at - 1];
+        order[at] = axis;
     }
-    return repeats;
+    int64_t reach = 0;
+    for (int at = 0; at < axes; at++) {
+        int64_t stride = strides[order[at]];
+        if (stride <= reach) return 1;
+        reach = plus(reach, times(extents[order[at]] - 1, stride));
+    }
+    return 0;
 }
 
 /* Elements that `pixels` pixels of up to three axes span in every image. */

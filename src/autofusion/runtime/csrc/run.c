@@ -2,8 +2,10 @@
 #include "data.h"
 #include "threads.h"
 
-/* Operations worth a thread of their own: a few microseconds. */
-static const double grain = 8192;
+/* Operations worth a thread of their own: a few microseconds.  Tests share whatever there is. */
+#ifndef AF_GRAIN
+#define AF_GRAIN 8192
+#endif
 
 static double multiply_all(const int64_t *extents, int count) {
     double product = 1;
@@ -101,7 +103,7 @@ static int run_step(const af_context *context, const af_step *step) {
     for (int place = 0; place < AF_OPERANDS; place++)
         share.call.operands[place] = resolve(context, &step->operands[place]);
     share.call.scratch_bytes = step->operands[AF_SCRATCH].bytes / context->threads / 64 * 64;
-    int64_t parts = work / grain < (double)context->threads ? (int64_t)(work / grain) : context->threads;
+    int64_t parts = work / AF_GRAIN < (double)context->threads ? (int64_t)(work / AF_GRAIN) : context->threads;
     af_parallel(run_share, &share, parts < 1 ? 1 : parts);
     return !fault;
 }
