@@ -8,14 +8,9 @@ import pytest
 from autofusion.ir import DType
 from autofusion.runtime.native import Native
 from runtime.free_steps import run_step
-from runtime.steps import PLAIN_EPILOGUE, Bench, Case, assert_agrees, load_variant
+from runtime.steps import PLAIN_EPILOGUE, Bench, Case, assert_agrees
 
 HALVES = [DType.FLOAT16.numpy, DType.BFLOAT16.numpy]
-
-
-@pytest.fixture(scope="module", params=["x86-64-v2", "x86-64-v3", "x86-64-v4"])
-def native(request: pytest.FixtureRequest) -> Native:
-    return load_variant(request.param)
 
 
 def draw(*shape: int) -> np.ndarray:

@@ -135,14 +135,15 @@ AF_INLINE vf vgelu(vf x) {
     return at_least(x, splat(0)) + at_least(-a, at_most(x, splat(-40.0f))) * tail;
 }
 
-/* x * 2^n for a normal result; the last bits of `shifted`, `whole` plus 1.5 * 2^23, are n. */
+/* x * 2^n for a normal result; the last bits of `shifted`, `whole` plus 1.5 * 2^23, are n.  Added to the exponent, the
+   bits of NaN would make a number of it: x * 0 keeps it. */
 AF_INLINE vf shift_exponent(vf x, vf whole, vf shifted) {
 #if AF_WIDTH == 16
     (void)shifted;
     return (vf)_mm512_scalef_ps((__m512)x, (__m512)whole);
 #else
     (void)whole;
-    return (vf)((vi)x + ((vi)shifted << 23));
+    return (vf)((vi)x + ((vi)shifted << 23)) + x * 0.0f;
 #endif
 }
 
