@@ -21,7 +21,7 @@ from autofusion.ir.text import dump_graph
 from autofusion.ir.verify import verify_graph
 from autofusion.lowering import Lowered, lower
 from autofusion.options import EVERY_OUTPUT, CompileOptions
-from autofusion.passes import cast_outputs, run_passes
+from autofusion.passes import can_carry, carry_halves, cast_outputs, find_halves, run_passes
 from autofusion.patternlang import Pattern, find_builtin_patterns, load_operators, load_patterns
 from autofusion.plan.text import render_plan
 from autofusion.report.cann import render_cann
@@ -95,10 +95,21 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
 
 
 def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
-    """The plan and the weights of a fused model; raises UsageError for nodes that keep their type and are not there."""
-    kept = options.precision.find_kept(fused.operators)
-    storage = options.precision.storage
-    return lower(fused.graph, backend=options.backend, exact=options.exact, storage=storage, kept=kept)
+    """The plan and the weights of a fused model.
+
+    Kernels take float32: two-byte floats are carried in it, and what a node gives is rounded to its type, unless
+    float32 is forced.
+    Raises UsageError for nodes that keep their type and are not there.
+    """
+    precision, graph = options.precision, fused.graph
+    kept = precision.find_kept(fused.operators)
+    is_forced = precision.mode == "force_fp32"
+    halves = find_halves(graph) if options.backend == "native" or is_forced else ()
+    if halves and can_carry(graph):
+        graph = carry_halves(graph, lambda node: not is_forced or not kept.keys().isdisjoint(node.origin))
+    return lower(
+        graph, backend=options.backend, exact=options.exact, storage=precision.storage, kept=kept, halves=halves
+    )
 
 
 def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> FusedModel:

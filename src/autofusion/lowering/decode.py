@@ -73,6 +73,7 @@ from autofusion.lowering.pointwise import (
     open_activation,
     open_function,
     open_normalization,
+    open_rounding,
     open_slopes,
 )
 from autofusion.lowering.pools import open_global_pool, open_pool
@@ -84,6 +85,7 @@ from autofusion.lowering.rotary import emit_rotary
 from autofusion.lowering.transposed import fold_transposed
 from autofusion.lowering.views import VIEWS, emit_content, open_view
 from autofusion.lowering.workspace import Owner, Workspace
+from autofusion.passes import ROUNDING_DOMAIN
 
 Open = Callable[[Node, Workspace], "list[Call] | str"]
 """A node's kernel calls, of which the last may take in more, or why there are none."""
@@ -234,6 +236,8 @@ class _Body:
         opener = OPENERS.get(node.op)
         if node.opaque:
             return f"{node.op} of opset {node.opset} has no canonical form", []
+        if node.domain == ROUNDING_DOMAIN:
+            return open_rounding(node, self._workspace), [index]
         if node.domain or opener is None:
             return f"no kernel for {node.op}", []
         return opener(node, self._workspace), [index]

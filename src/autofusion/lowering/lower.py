@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -12,7 +12,7 @@ from autofusion.ir import DType, Graph, Shape
 from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.layout import assign_layouts
-from autofusion.lowering.narrowed import narrow_weights
+from autofusion.lowering.narrowed import narrow_exact, narrow_weights
 from autofusion.lowering.packed import pack_weights
 from autofusion.lowering.records import Backend, Lowered, StoredWeight
 from autofusion.lowering.reshaped import reshape_results
@@ -27,6 +27,7 @@ def lower(
     exact: bool = False,
     storage: DType | None = None,
     kept: Mapping[str, str] = MappingProxyType({}),
+    halves: Sequence[DType] = (),
 ) -> Lowered:
     """The plan of `graph` for a backend.
 
@@ -34,7 +35,8 @@ def lower(
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
     `exact` forbids algorithms with larger rounding errors than plain sums.
     With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for
-    those of the ONNX nodes in `kept`, which says of each who wants it so.
+    those of the ONNX nodes in `kept`, which says of each who wants it so.  Weights that a type of `halves` holds
+    without any change are stored in it, which needs no word.
     Operators without a kernel become host steps.  Raises ModelError for an input whose shape is not
     known and for graphs nested too deeply.
     """
@@ -45,6 +47,7 @@ def lower(
     draft = reshape_results(workspace.finish())
     if backend == "native":
         draft = pack_weights(assign_layouts(draft), exact=exact)
+    draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:
         draft, stored = narrow_weights(draft, storage, kept)

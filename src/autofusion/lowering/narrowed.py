@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,21 @@ SMALLEST: Mapping[DType, float] = {DType.FLOAT16: 2.0**-14, DType.BFLOAT16: 2.0*
 
 CHUNK = 1 << 22
 """Elements that are measured at a time."""
+
+
+def narrow_exact(draft: Draft, types: Sequence[DType]) -> Draft:
+    """The draft with those weights in two bytes an element that one of `types` holds without any change."""
+    found = draft
+    for storage in types:
+        narrowed: dict[str, np.ndarray] = {}
+        for name in _find_weights(found):
+            array = draft.constants[name]
+            with np.errstate(over="ignore", invalid="ignore"):
+                small = array.astype(storage.numpy)
+            if not _find_stranger(name, found) and np.array_equal(small.astype(np.float32), array):
+                narrowed[name] = small
+        found = _store(found, narrowed, storage)
+    return found
 
 
 def narrow_weights(draft: Draft, storage: DType, kept: Mapping[str, str]) -> tuple[Draft, tuple[StoredWeight, ...]]:

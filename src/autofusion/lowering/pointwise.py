@@ -72,6 +72,14 @@ def open_function(node: Node, workspace: Workspace) -> list[Call] | str:
     return [Call("unary", (node.input(0),), workspace.scope.value(node.outputs[0]), settings, absorbed=node.origin)]
 
 
+def open_rounding(node: Node, workspace: Workspace) -> list[Call] | str:
+    """The call that rounds a float32 value to the type that `passes.carry_halves` names."""
+    if reason := refuse_operands(workspace, node.input(0), node.outputs[0]):
+        return reason
+    settings = {"op": f"To{node.op.capitalize()}", "alpha": 0.0, "beta": 0.0}
+    return [Call("unary", (node.input(0),), workspace.scope.value(node.outputs[0]), settings, absorbed=node.origin)]
+
+
 def open_binary(node: Node, workspace: Workspace) -> list[Call] | str:
     """The call of an arithmetic operator on two tensors, or why no kernel can compute it."""
     if reason := refuse_operands(workspace, *node.inputs, node.outputs[0]):

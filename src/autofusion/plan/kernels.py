@@ -132,7 +132,7 @@ KERNELS: dict[str, Kernel] = {
         # y = act(x * scale + shift), scale and shift [C] along axis 1.
         Kernel("affine", ("x", "scale", "shift"), _EPILOGUE, ("nhwc",)),
         # y = f(x): `op` one of ACTIVATIONS or Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Erf
-        # Sin Cos Round Sign.
+        # Sin Cos Round Sign ToFloat16 ToBfloat16.
         Kernel("unary", ("x",), ("op", "alpha", "beta"), ("any",)),
         # y = act(op(a, b)), ONNX broadcasting; `op` one of Add Sub Mul Div Pow Max Min.
         Kernel("binary", ("a", "b"), ("op", *_EPILOGUE), ("any",)),

@@ -101,7 +101,7 @@ def record_kernel(step: Step) -> str:
 UNARY_OPERATORS = (
     *ACTIVATIONS,
     *("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Erf"),
-    *("Sin", "Cos", "Round", "Sign"),
+    *("Sin", "Cos", "Round", "Sign", "ToFloat16", "ToBfloat16"),
 )
 BINARY_OPERATORS = ("Add", "Sub", "Mul", "Div", "Pow", "Max", "Min")
 

@@ -11,6 +11,7 @@ from autofusion.compiler import FusedModel
 from autofusion.ir import Graph, Node
 from autofusion.ops import evaluate, widen_array
 from autofusion.ops.casting import cast
+from autofusion.passes import HALVES
 from autofusion.report.verification import Comparison, NodeComparison
 from autofusion.services.comparison import Case, compare_tensor
 from autofusion.services.evaluate import evaluate_graph
@@ -25,13 +26,19 @@ def compare_fused_nodes(
     `spellings` are the own names of the patterns that normalize.  Where a result looks wrong, rounding is drawn
     first: what several evaluations of the body in its own precision show is no fault.
     """
-    known = {**graph.constants, **traced}
+    known = {**graph.constants, **{name: _convert(name, array, graph) for name, array in traced.items()}}
     for node in graph:
         # The body of a declared operator is no rewrite.
         if node.body is None or not node.pattern or not all(name in known for name in (*node.operands, *node.results)):
             continue
         for result in _compare_results(node, node.body, known, case):
             yield NodeComparison(node.name, node.op, node.display, result, node.pattern, node.pattern in spellings)
+
+
+def _convert(name: str, array: np.ndarray, graph: Graph) -> np.ndarray:
+    """A value in the type that the model has there: two-byte floats are carried in float32."""
+    dtype = graph.value(name).dtype
+    return array.astype(dtype.numpy) if dtype is not None and dtype in HALVES and array.dtype == np.float32 else array
 
 
 def _compare_results(node: Node, body: Graph, known: Mapping[str, np.ndarray], case: Case) -> Iterator[Comparison]:

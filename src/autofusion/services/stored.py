@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from autofusion import passes
 from autofusion.artifact import join_weights
 from autofusion.ir import DType
 from autofusion.lowering import Lowered
@@ -16,7 +17,7 @@ from autofusion.runtime import Session, open_session
 from autofusion.services.comparison import Case, compare_tensor
 from autofusion.services.examine import Examiner
 
-HALVES = (DType.FLOAT16.value, DType.BFLOAT16.value)
+HALVES = tuple(dtype.value for dtype in passes.HALVES)
 
 
 def compare_stored(examiner: Examiner, plan: Plan, weights: np.ndarray, wide: Lowered) -> StoredWeights:

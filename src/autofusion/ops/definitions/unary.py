@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from autofusion.ir import DType
 from autofusion.ops.definitions.activation import ACTIVATION, apply_activation
 from autofusion.ops.definitions.precision import required, widen
 from autofusion.ops.special import erf
@@ -25,6 +26,8 @@ FUNCTIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "Cos": np.cos,
     "Round": np.rint,
     "Sign": np.sign,
+    "ToFloat16": lambda x: x.astype(np.float16).astype(x.dtype),
+    "ToBfloat16": lambda x: x.astype(DType.BFLOAT16.numpy).astype(x.dtype),
 }
 
 

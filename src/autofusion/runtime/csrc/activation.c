@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "half.h"
 #include "vmath.h"
 
 typedef vf function(vf x, vf alpha, vf beta);
@@ -74,6 +75,10 @@ AF_INLINE vf sign_of(vf x, UNUSED vf alpha, UNUSED vf beta) {
     return pick(x > 0.0f, splat(1), pick(x < 0.0f, splat(-1), pick(x == 0.0f, splat(0), x)));
 }
 
+AF_INLINE vf to_float16(vf x, UNUSED vf alpha, UNUSED vf beta) { return round_to_float16(x); }
+
+AF_INLINE vf to_bfloat16(vf x, UNUSED vf alpha, UNUSED vf beta) { return round_to_bfloat16(x); }
+
 typedef struct span {
     const float *x;
     float *y;
@@ -124,6 +129,8 @@ static void apply_function(int64_t function, const span *s) {
     case AF_COS: each(cosine, s); break;
     case AF_ROUND: each(round_to_even, s); break;
     case AF_SIGN: each(sign_of, s); break;
+    case AF_TO_FLOAT16: each(to_float16, s); break;
+    case AF_TO_BFLOAT16: each(to_bfloat16, s); break;
     default: break;
     }
 }

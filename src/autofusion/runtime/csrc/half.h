@@ -40,6 +40,26 @@ AF_INLINE float load_one_as(int64_t type, const void *from, int64_t at) {
     return type == AF_FLOAT16 ? widen_float16s(bits)[0] : widen_bfloat16s(bits)[0];
 }
 
+/* float32 rounded to the nearest number of a type, the even one of two, and kept float32; NaN stays NaN. */
+AF_INLINE vf round_to_bfloat16(vf x) {
+    vu bits = (vu)x, even = bits >> 16 & 1;
+    return pick(x == x, (vf)((bits + 0x7fff + even) & 0xffff0000), x);
+}
+
+#if defined(__x86_64__) && AF_WIDTH == 16
+AF_INLINE vf round_to_float16(vf x) { return (vf)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)x, 0)); }
+#elif defined(__x86_64__) && AF_WIDTH == 8 && defined(__F16C__)
+AF_INLINE vf round_to_float16(vf x) { return (vf)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)x, 0)); }
+#else
+/* Of numbers below the smallest normal one, what a sum with 1/2 keeps are multiples of 2^-24. */
+AF_INLINE vf round_to_float16(vf x) {
+    vu sign = (vu)x & 0x80000000, bits = (vu)x ^ sign, even = bits >> 13 & 1;
+    vf size = (vf)bits, small = size + 0.5f - 0.5f, normal = (vf)((bits + 0xfff + even) & ~0x1fff);
+    normal = pick(normal >= 0x1p16f, splat(__builtin_inff()), normal);
+    return pick(x == x, (vf)((vu)pick(size < 0x1p-14f, small, normal) | sign), x);
+}
+#endif
+
 /* Whether a type is one of those that `load_as` reads. */
 static inline int is_widened(int64_t type) { return type == AF_FLOAT || type == AF_FLOAT16 || type == AF_BFLOAT16; }
 

@@ -101,6 +101,8 @@ enum af_function {
     AF_COS,
     AF_ROUND,
     AF_SIGN,
+    AF_TO_FLOAT16,
+    AF_TO_BFLOAT16,
     AF_FUNCTION_COUNT
 };
 
