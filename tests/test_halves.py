@@ -81,7 +81,7 @@ def test_values_are_rounded_as_by_the_definitions(tmp_path: Path, dtype: str) ->
     results = {}
     for backend in ("native", "reference"):
         made = compile_model(model, CompileOptions(backend=backend))  # type: ignore[arg-type]
-        session = autofusion.load(save_compilation(made, tmp_path / backend))
+        session = autofusion.load(save_compilation(made, tmp_path / backend), backend=backend)  # type: ignore[arg-type]
         results[backend] = session.run({"x": x})["y"].astype(np.float64)
     unit = {"float16": 2.0**-11, "bfloat16": 2.0**-8}[dtype]
     np.testing.assert_allclose(results["native"], results["reference"], rtol=0, atol=2 * unit)
@@ -100,3 +100,70 @@ def test_every_value_between_nodes_is_rounded(tmp_path: Path, dtype: str) -> Non
         found = autofusion.load(save_compilation(made, tmp_path / mode)).run({"x": x})["y"]
         assert str(found.dtype) == dtype
         np.testing.assert_array_equal(found.astype(np.float32), np.asarray(expected, np.float32))
+
+
+def test_a_node_that_keeps_its_type_is_rounded(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "one"], ["a"], "add"), helper.make_node("Sub", ["a", "one"], ["y"], "sub")]
+    model = save(tmp_path / "net.onnx", "float16", nodes, [2], [2], one=np.ones(1, np.float32))
+    x = np.array([2.0**-13, 0.5], np.float16)
+    for kept, expected in (({"add": "keep.cfg"}, [0, 0.5]), ({"sub": "keep.cfg"}, x)):
+        precision = Precision("force_fp32", kept)
+        made = compile_model(model, CompileOptions(precision=precision, controls=Controls(auto_fusion=False)))
+        found = autofusion.load(save_compilation(made, tmp_path / "net")).run({"x": x})["y"]
+        np.testing.assert_array_equal(found, np.asarray(expected, np.float16))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_outputs_that_are_read_and_nodes_of_their_own_types(tmp_path: Path, dtype: str, mode: Mode) -> None:
+    """Outputs that a node reads, that are inputs, and constants; an operator that names a type; Casts both ways."""
+    code, kind = TYPES[dtype]
+    node = helper.make_node
+    nodes = [
+        node("Mul", ["x", "w"], ["y"], "mul"),
+        node("Identity", ["x"], ["same"], "same"),
+        node("Identity", ["w"], ["held"], "held"),
+        node("EyeLike", ["y"], ["eye"], "eye", dtype=code),
+        node("Add", ["y", "eye"], ["sum"], "sum"),
+        node("Cast", ["sum"], ["wide"], "widen", to=TensorProto.FLOAT),
+        node("Mul", ["wide", "third"], ["scaled"], "scale"),
+        node("Cast", ["scaled"], ["z"], "narrow", to=code),
+        node("ConstantOfShape", ["shape"], ["fill"], "fill", value=helper.make_tensor("v", code, [1], [0.5])),
+        node("Add", ["z", "fill"], ["q"], "add"),
+    ]
+    tensors = [
+        numpy_helper.from_array(draw(3, 3).astype(kind.numpy), "w"),
+        numpy_helper.from_array(np.float32(1 / 3), "third"),
+        numpy_helper.from_array(np.array([3, 3]), "shape"),
+    ]
+    shapes = {name: helper.make_tensor_value_info(name, code, [3, 3]) for name in ("x", "y", "same", "held", "z", "q")}
+    graph = helper.make_graph(nodes, "g", [shapes.pop("x")], list(shapes.values()), tensors)
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    made = compile_model(path, CompileOptions(precision=Precision(mode)))
+    assert verify_artifact(path, save_compilation(made, tmp_path / "net")).ok
+    assert {step.op for step in made.lowered.host_steps} <= {"EyeLike"}
+
+
+def test_control_flow_over_halves_keeps_its_types(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info
+    branches = [
+        helper.make_graph([helper.make_node(op, ["x", "x"], ["r"])], op, [], [value("r", TensorProto.FLOAT16, [2])])
+        for op in ("Add", "Mul")
+    ]
+    nodes = [helper.make_node("If", ["c"], ["y"], "if", then_branch=branches[0], else_branch=branches[1])]
+    inputs = [value("x", TensorProto.FLOAT16, [2]), value("c", TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", TensorProto.FLOAT16, [2])])
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    made = compile_model(path)
+    assert (made.report.carried, made.report.host_steps) == ((), 1)
+    assert verify_artifact(path, save_compilation(made, tmp_path / "net")).ok
+
+
+def test_weights_of_two_bytes_stay_so(tmp_path: Path) -> None:
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "fc")]
+    model = save(tmp_path / "net.onnx", "bfloat16", nodes, [3, 40], [3, 16], w=draw(40, 16))
+    made = compile_model(model)
+    assert [(tensor.dtype, tensor.bytes) for tensor in made.lowered.plan.tensors] == [("bfloat16", 2 * 40 * 16)]
+    assert (made.report.weights, made.report.carried) == ((), ("bfloat16",))

@@ -65,6 +65,7 @@ def build_report(
         estimated_speedup=estimate_speedup(graph, lowered=lowered),
         precision=precision,
         weights=tuple(_stored_weight(weight) for weight in lowered.stored),
+        carried=lowered.carried,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autofusion.accounting import build_report, count_types, name_operators
@@ -105,11 +105,13 @@ def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
     kept = precision.find_kept(fused.operators)
     is_forced = precision.mode == "force_fp32"
     halves = find_halves(graph) if options.backend == "native" or is_forced else ()
-    if halves and can_carry(graph):
+    carried = halves if can_carry(graph) else ()
+    if carried:
         graph = carry_halves(graph, lambda node: not is_forced or not kept.keys().isdisjoint(node.origin))
-    return lower(
-        graph, backend=options.backend, exact=options.exact, storage=precision.storage, kept=kept, halves=halves
+    lowered = lower(
+        graph, backend=options.backend, exact=options.exact, storage=precision.storage, kept=kept, halves=carried
     )
+    return replace(lowered, carried=tuple(dtype.value for dtype in carried))
 
 
 def fuse_model(path: Path, options: CompileOptions | None = None, *, dump: Dump | None = None) -> FusedModel:

@@ -74,6 +74,7 @@ FULL = FusionReport(
 STORED = replace(
     ARTICLE,
     precision="allow_fp32_to_fp16",
+    carried=("bfloat16",),
     weights=(
         *(StoredWeight(f"w{i}", ("norm", f"fc{i}"), "float16", 4000 * i, 2000 * i, 2e-4) for i in range(1, 11)),
         StoredWeight("table", ("gather",), "float16", 482_000_000, 241_000_000, 4.8e-4),

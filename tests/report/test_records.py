@@ -25,6 +25,7 @@ KEYS = [
     "estimated_speedup",
     "precision",
     "weights",
+    "carried",
 ]
 
 
@@ -74,5 +75,5 @@ def test_counts_matches_by_display_name() -> None:
 
 
 def test_an_older_report_has_no_precision() -> None:
-    older = {name: value for name, value in FULL.to_dict().items() if name not in ("precision", "weights")}
+    older = {name: value for name, value in FULL.to_dict().items() if name not in ("precision", "weights", "carried")}
     assert FusionReport.from_dict(older) == FULL

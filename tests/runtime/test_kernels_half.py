@@ -67,6 +67,20 @@ def test_product_widens_every_number(native: Native, half: np.dtype[np.generic])
     np.testing.assert_array_equal(Bench(case).run(native)[0], numbers.astype(np.float32))
 
 
+def test_rounding(native: Native, half: np.dtype[np.generic]) -> None:
+    """Every number of the type, the ties between neighbours, what lies beside a tie, and what is too large."""
+    numbers = np.sort(every_number(half).astype(np.float32))
+    numbers = numbers[np.isfinite(numbers)]
+    ties = ((numbers[1:].astype(np.float64) + numbers[:-1]) / 2).astype(np.float32)
+    beside = [np.nextafter(ties, np.float32(end)) for end in (np.inf, -np.inf)]
+    far = np.array([65519, 65520, 65536, 1e30, 3.4e38, np.inf, np.nan, 1e-30, 1e-45], np.float32)
+    x = np.concatenate([numbers, ties, *beside, far, -far])
+    with np.errstate(over="ignore"):
+        expected = x.astype(half).astype(np.float32)
+    settings = {"op": "ToFloat16" if half == np.float16 else "ToBfloat16", "alpha": 0.0, "beta": 0.0}
+    assert_same_numbers(Bench(Case("unary", [x], settings, x.shape), 2).run(native), expected)
+
+
 @pytest.mark.parametrize("width", [1, 15, 33])
 def test_embedding(native: Native, half: np.dtype[np.generic], width: int) -> None:
     ids, kinds = np.array([[1, -1, 3]]), np.array([[0, 1, 0]], np.int32)

@@ -287,7 +287,7 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
                 "precision_mode",
                 "must_keep_origin_dtype|allow_fp32_to_fp16|allow_fp32_to_bf16|force_fp32",
                 "allow_fp32_to_fp16 and allow_fp32_to_bf16 store float32 weights in two bytes and compute in float32; "
-                "other modes of CANN are refused.",
+                "force_fp32 keeps values of float16 and bfloat16 in float32; other modes of CANN are refused.",
                 modes=(0, 3),
                 choices=_PRECISIONS,
                 usual=("must_keep_origin_dtype",),

@@ -91,12 +91,13 @@ _OPTIONS = (
     click.option(
         "--precision-mode",
         "--precision_mode",
-        type=click.Choice(["must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16"]),
+        type=click.Choice(["must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "force_fp32"]),
         default="must_keep_origin_dtype",
         show_default=True,
         expose_value=False,
         callback=_keep,
-        help="allow_fp32_to_fp16 and _bf16 store float32 weights in two bytes and compute in float32.",
+        help="allow_fp32_to_fp16 and _bf16 store float32 weights in two bytes and compute in float32; force_fp32 keeps "
+        "values of float16 and bfloat16 in float32.",
     ),
     click.option(
         "--keep-dtype",

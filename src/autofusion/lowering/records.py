@@ -122,6 +122,7 @@ class Lowered:
     """A plan, its weights in the order of `plan.tensors`, and the steps of each graph node by index.
 
     `stored` tells of the weights that were to be stored in two bytes an element, none unless that was asked for.
+    `carried` names the types of two bytes that values of the graph have and that are carried in float32.
     """
 
     plan: Plan
@@ -129,3 +130,4 @@ class Lowered:
     steps_of: Mapping[str, tuple[int, ...]]
     host_steps: tuple[HostStep, ...]
     stored: tuple[StoredWeight, ...] = ()
+    carried: tuple[str, ...] = ()

@@ -62,7 +62,7 @@ class _Carrier:
         self._rounds = rounds
         self._graph = Graph(graph.name, graph.inputs, graph.outputs)
         self._graph.opsets, self._graph.defaults = dict(graph.opsets), dict(graph.defaults)
-        self._taken = {*graph.values, *graph.constants, *(node.name for node in graph)}
+        self._taken = _collect_names(graph)
         # Where a value of two bytes keeps its type, the float32 value that readers find.
         self._names: dict[str, str] = {}
 
@@ -128,7 +128,9 @@ class _Carrier:
         for name in results:
             dtype = self._source.value(name).dtype or DType.FLOAT
             if name not in self._source.outputs:
-                rounding = Node(self._fresh(f"{name}:round"), dtype.value, (renamed[name],), (name,), {}, ROUNDING_DOMAIN)
+                rounding = Node(
+                    self._fresh(f"{name}:round"), dtype.value, (renamed[name],), (name,), {}, ROUNDING_DOMAIN
+                )
                 self._graph.add(replace(rounding, origin=node.origin))
                 continue
             self._cast(renamed[name], name, dtype)
@@ -136,6 +138,10 @@ class _Carrier:
                 self._widen(name)
             else:
                 self._names[name] = renamed[name]
+
+    def _round(self, name: str, result: str, dtype: DType, origin: tuple[str, ...]) -> None:
+        node = Node(self._fresh(f"{result}:round"), dtype.value, (name,), (result,), domain=ROUNDING_DOMAIN)
+        self._graph.add(replace(node, origin=origin))
 
     def _cast(self, name: str, result: str, dtype: DType) -> None:
         node = Node(self._fresh(f"{result}:cast"), "Cast", (name,), (result,), {"to": CODES[dtype]}, opset=13)
@@ -151,6 +157,14 @@ class _Carrier:
         half = self._fresh(f"{name}:half")
         self._cast(self._names.get(name, name), half, self._source.value(name).dtype or DType.FLOAT)
         return half
+
+
+def _collect_names(graph: Graph) -> set[str]:
+    """Every name of a value or a node, those inside fused nodes included."""
+    found = {*graph.values, *graph.constants}
+    for node in graph:
+        found |= {node.name, *(_collect_names(node.body) if node.body is not None else ())}
+    return found
 
 
 def _widen_value(value: Value) -> Value:

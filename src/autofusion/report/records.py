@@ -122,7 +122,8 @@ class FusionReport:
 
     Operators count the nodes of nested graphs too and leave Constant nodes out; `steps` counts kernel
     calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
-    `precision` is the precision mode, `weights` those that it was to store in two bytes an element.
+    `precision` is the precision mode, `weights` those that it was to store in two bytes an element, `carried` the types
+    of two bytes whose values are carried in float32.
     """
 
     operators_before: int
@@ -138,6 +139,7 @@ class FusionReport:
     estimated_speedup: float
     precision: str = "must_keep_origin_dtype"
     weights: tuple[StoredWeight, ...] = ()
+    carried: tuple[str, ...] = ()
 
     @property
     def host_steps(self) -> int:
@@ -163,6 +165,7 @@ class FusionReport:
             "estimated_speedup": self.estimated_speedup,
             "precision": self.precision,
             "weights": [{**asdict(row), "nodes": list(row.nodes)} for row in self.weights],
+            "carried": list(self.carried),
         }
 
     @classmethod
@@ -183,6 +186,7 @@ class FusionReport:
             # Baselines are kept for long, and older ones do not have these.
             precision=_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
             weights=_rows({"weights": [], **data}, "weights", _read_weight),
+            carried=tuple(map(str, _list({"carried": [], **data}, "carried"))),
         )
 
     def matched(self, pattern: str) -> int:

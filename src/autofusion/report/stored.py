@@ -1,4 +1,4 @@
-"""Weights that a precision mode stores in two bytes an element, as lines of the report."""
+"""Weights that are stored in two bytes an element, and values that are carried in four, as lines of the report."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from autofusion.report.records import StoredWeight
 from autofusion.report.wording import count
 
 SHOWN_WEIGHTS = 8
+
+
+def render_carried(types: Sequence[str], precision: str) -> str:
+    """How values of two bytes are computed."""
+    if precision == "force_fp32":
+        return f"{', '.join(types)}: computed and kept in float32 (force_fp32)"
+    return f"{', '.join(types)}: computed in float32, rounded after every node"
 
 
 def render_stored(weights: Sequence[StoredWeight]) -> Iterator[str]:

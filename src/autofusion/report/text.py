@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from autofusion.report.misses import group_misses
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
-from autofusion.report.stored import render_stored, summarize_stored
+from autofusion.report.stored import render_carried, render_stored, summarize_stored
 from autofusion.report.wording import count
 
 SHOWN_MISSES = 8
@@ -17,8 +17,8 @@ SHOWN_NODES = 1
 def render_text(report: FusionReport) -> str:
     """The whole report, with a final line break.
 
-    The pattern blocks, the normal forms where there are any, and the three totals come first; weights that were to be
-    stored in two bytes, host steps and near misses follow only where there are any.
+    The pattern blocks, the normal forms where there are any, and the three totals come first; types that are carried
+    in another, weights that were to be stored in two bytes, host steps and near misses follow only where there are any.
     """
     lines = ["Graph Fusion Report:", "======================"]
     for row in report.patterns:
@@ -31,6 +31,8 @@ def render_text(report: FusionReport) -> str:
         f"Total operators after fusion: {report.operators_after}",
         f"Overall speedup: {report.estimated_speedup:.2f}x",
     ]
+    if report.carried:
+        lines += ["", render_carried(report.carried, report.precision)]
     if report.weights:
         lines += ["", *render_stored(report.weights)]
     if report.host:
