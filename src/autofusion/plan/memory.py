@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
-
-import numpy as np
 
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.records import Buffer, Plan
@@ -48,19 +47,16 @@ def plan_memory(plan: Plan, shapes: Mapping[str, tuple[int, ...]], scratch: int 
 def place_lives(plan: Plan, lives: Sequence[Life], scratch: int = 0) -> Memory:
     """What `plan_memory` gives, for `lives` that `find_lives` found."""
     offsets: dict[str, int] = {}
-    lives = sorted(lives, key=lambda life: (-life.bytes, life.first, life.name))
-    # Start, end, first and last step of what has a place, by start: there may be ten thousands of them.
-    placed = np.zeros((4, len(lives)), np.int64)
     total = 0
-    for count, life in enumerate(lives):
-        starts, ends, first, last = placed[:, :count]
-        meets = (first <= life.last) & (last >= life.first)
-        offset = _find_place(life.bytes, starts[meets], ends[meets], total)
+    # Of what has a place, start and end and a number, by the steps during which it lives: most live for a few.
+    alive: list[list[tuple[int, int, int]]] = [[] for _ in plan.steps]
+    for number, life in enumerate(sorted(lives, key=lambda life: (-life.bytes, life.first, life.name))):
+        span = alive[life.first : life.last + 1]
+        offset = _find_place(life.bytes, sorted(set(chain.from_iterable(span))), total)
         offsets[life.name] = offset
         total = max(total, offset + life.bytes)
-        index = int(np.searchsorted(starts, offset, side="right"))
-        placed[:, index + 1 : count + 1] = placed[:, index:count].copy()
-        placed[:, index] = offset, offset + life.bytes, life.first, life.last
+        for others in span:
+            others.append((offset, offset + life.bytes, number))
     for name, buffer in plan.buffers.items():
         if buffer.alias in offsets:
             offsets[name] = offsets[buffer.alias]
@@ -89,12 +85,14 @@ def count_bytes(buffer: Buffer, shape: tuple[int, ...]) -> int:
     return _round_up(elements * storage_type(buffer.dtype).itemsize)
 
 
-def _find_place(size: int, starts: np.ndarray, ends: np.ndarray, total: int) -> int:
+def _find_place(size: int, others: Sequence[tuple[int, int, int]], total: int) -> int:
     """The start of the smallest gap that holds `size` between places sorted by start, else behind the last one."""
-    begins = np.concatenate([[0], np.maximum.accumulate(ends)])
-    gaps = np.append(starts, total) - begins
-    fitting = np.flatnonzero(gaps >= size)
-    return int(begins[fitting[gaps[fitting].argmin()]] if fitting.size else begins[-1])
+    end, best, least = 0, -1, total + size + 1
+    for start, stop, _ in others:
+        if size <= start - end < least:
+            best, least = end, start - end
+        end = max(end, stop)
+    return end if best < 0 or size <= total - end < least else best
 
 
 def _round_up(size: int) -> int:

@@ -18,16 +18,15 @@ from autofusion.runtime.encode_data import MOVING
 from autofusion.runtime.encode_lines import LOOKING
 from autofusion.runtime.encode_pointwise import encode_pointwise, measure_pointwise
 from autofusion.runtime.encode_transformer import TRANSFORMING, TRANSFORMING_SCRATCH
+from autofusion.runtime.record_layout import write_record
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
     DEPTH_BLOCK,
-    FURTHER,
     GATHER_CHANNELS,
     KERNEL_CODES,
     MAX_AXES,
     MAX_BATCH_AXES,
     NOWHERE,
-    OPERANDS,
     PANEL,
     PANEL_BLOCK,
     RECORD,
@@ -65,9 +64,10 @@ def encode_plan(
         ArtifactError: A step is not one that the kernel table allows.
     """
     records = np.zeros(len(plan.steps), RECORD) if earlier is None else earlier.copy()
+    data = records.view(np.uint8).data
     for index, step in enumerate(plan.steps):
         if index not in same:
-            records[index] = encode_step(step, plan.buffers, shapes, places, scratch)
+            _encode_at(data, index * RECORD.itemsize, step, plan.buffers, shapes, places, scratch)
     return records
 
 
@@ -82,31 +82,32 @@ def encode_step(
 
     Raises ArtifactError where the step is not one that the kernel table allows.
     """
-    record = np.zeros((), RECORD)
+    record = np.zeros(1, RECORD)
+    _encode_at(record.view(np.uint8).data, 0, step, buffers, shapes, places, scratch)
+    return record[0]
+
+
+def _encode_at(
+    data: memoryview,
+    at: int,
+    step: Step,
+    buffers: Mapping[str, Buffer],
+    shapes: Mapping[str, Shape],
+    places: Mapping[str, Place],
+    scratch: Place,
+) -> None:
+    """Put the record of `step` to byte `at` of `data`, which holds zeros."""
     if step.kernel not in KERNEL_CODES:
-        return record
+        return
     try:
         ints, floats = _encode_fields(BoundStep(step, buffers, shapes))
-        operands = _place_operands(step, places)
-        operands.append(scratch if record_kernel(step) in _SCRATCH else NOWHERE)
-        record["kernel"] = KERNEL_CODES[record_kernel(step)]
-        record["operands"] = [(place.space, place.slot, place.offset, place.bytes) for place in operands]
-        record["ints"][: len(ints)] = ints
-        record["floats"] = floats
+        kernel = record_kernel(step)
+        operands = [places[name] if name else NOWHERE for name in step.inputs]
+        results = [places[name] if name else NOWHERE for name in step.outputs]
+        slices = scratch if kernel in _SCRATCH else NOWHERE
+        write_record(data, at, KERNEL_CODES[kernel], operands, results, slices, ints, floats)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise _refuse(step, error) from error
-    return record
-
-
-def _place_operands(step: Step, places: Mapping[str, Place]) -> list[Place]:
-    """Every place of a record but the scratch memory; raises ValueError where there are too few."""
-    first, *further = (places[name] if name else NOWHERE for name in step.outputs)
-    operands = [places[name] if name else NOWHERE for name in step.inputs]
-    if len(operands) >= FURTHER or len(further) >= OPERANDS - FURTHER:
-        raise ValueError(f"it has {len(operands)} operands and {len(step.outputs)} results")
-    operands += [NOWHERE] * (FURTHER - 1 - len(operands))
-    further += [NOWHERE] * (OPERANDS - 1 - FURTHER - len(further))
-    return [first, *operands, *further]
 
 
 def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
