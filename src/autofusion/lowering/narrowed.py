@@ -163,7 +163,7 @@ def _measure_rounding(columns: np.ndarray, small: np.ndarray) -> float:
 
 def _store(draft: Draft, narrowed: Mapping[str, np.ndarray], storage: DType) -> Draft:
     if draft.backend == "native":
-        buffers = {name: replace(draft.buffers[name], dtype=storage.value) for name in narrowed}
+        buffers = {name: draft.buffers[name]._replace(dtype=storage.value) for name in narrowed}
         return replace(draft, buffers={**draft.buffers, **buffers}, constants={**draft.constants, **narrowed})
     buffers: dict[str, Buffer] = dict(draft.buffers)
     constants = dict(draft.constants)
@@ -172,8 +172,8 @@ def _store(draft: Draft, narrowed: Mapping[str, np.ndarray], storage: DType) -> 
         stored = f"{name}:{storage.value}"
         while stored in buffers:
             stored += "_"
-        buffers[stored] = replace(buffers[name], name=stored, dtype=storage.value)
-        buffers[name] = replace(buffers[name], role="inner")
+        buffers[stored] = buffers[name]._replace(name=stored, dtype=storage.value)
+        buffers[name] = buffers[name]._replace(role="inner")
         constants[stored] = array
         del constants[name]
         reader = next(step for step in draft.steps if name in step.inputs)
