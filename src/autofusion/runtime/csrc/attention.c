@@ -105,7 +105,7 @@ static void multiply_panels(const task *t, int64_t rows, int64_t depth, const fl
             .first = 1,
             .last = 1,
         };
-        af_run_tile(&tile, rows, count);
+        af_run_tile(&tile, rows, count == 1 ? AF_ONE_PANEL : AF_TWO_PANELS);
     }
 }
 
