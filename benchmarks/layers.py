@@ -1,4 +1,4 @@
-"""The steps of an artifact one by one: time, arithmetic, and the share of the processor's peak that it reaches.
+"""The steps of an artifact one by one: time, arithmetic and weights read, as shares of what the processor can do.
 
 usage: python -m benchmarks.layers ARTIFACT.om FEEDS.npz [--threads 1] [--rounds 20]
 
@@ -26,34 +26,58 @@ from autofusion.runtime.binding import Binding, bind
 from autofusion.runtime.build import find_compiler
 from autofusion.runtime.dims import read_dims
 from autofusion.runtime.native import Context, load_library
+from autofusion.runtime.records import Space
 
-SOURCE = Path(__file__).with_name("peak.c")
+PEAK = Path(__file__).with_name("peak.c")
+BANDWIDTH = Path(__file__).with_name("bandwidth.c")
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One step: what it is, seconds, and floating-point operations of its plain definition (0: not counted)."""
+    """One step: what it is, seconds, floating-point operations of its plain definition and bytes of its weight.
+
+    Both are 0 where they are not counted.
+    """
 
     text: str
     seconds: float
     flops: float
+    bytes: int
 
 
 @dataclass(frozen=True)
 class Layers:
-    """The steps in order and the peak, in operations per second, of all threads together."""
+    """The steps in order, the peak of all threads together in operations per second, and in bytes read per second."""
 
     layers: tuple[Layer, ...]
     peak: float
+    bandwidth: float
 
 
 def measure_peak() -> float:
     """Operations per second of one core, by a small C program."""
+    return _run_program(PEAK)
+
+
+def measure_bandwidth(threads: int) -> float:
+    """Bytes per second that `threads` threads read from memory together, by a small C program."""
+    return _run_program(BANDWIDTH, str(threads))
+
+
+def _run_program(source: Path, *words: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "peak"
-        command = [*find_compiler().command, "-O3", "-march=native", "-ffp-contract=fast", str(SOURCE), "-o"]
+        program = Path(folder) / "program"
+        command = [
+            *find_compiler().command,
+            "-O3",
+            "-march=native",
+            "-ffp-contract=fast",
+            "-pthread",
+            str(source),
+            "-o",
+        ]
         subprocess.run([*command, str(program)], check=True)
-        return float(subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout)
+        return float(subprocess.run([str(program), *words], check=True, capture_output=True, text=True).stdout)
 
 
 def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int = 20) -> Layers:
@@ -76,10 +100,15 @@ def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int =
             native.run(context, index, index + 1)
             least[index] = min(least[index], time.perf_counter() - start)
     layers = (
-        Layer(describe_step(step, binding), max(seconds - empty, 0.0), count_flops(step, binding))
+        Layer(
+            describe_step(step, binding),
+            max(seconds - empty, 0.0),
+            count_flops(step, binding),
+            count_weight(step, binding),
+        )
         for step, seconds in zip(plan.steps, least, strict=True)
     )
-    return Layers(tuple(layers), measure_peak() * threads)
+    return Layers(tuple(layers), measure_peak() * threads, measure_bandwidth(threads))
 
 
 def _fill_slot(binding: Binding, name: str, feeds: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -98,6 +127,12 @@ def count_flops(step: Step, binding: Binding) -> float:
         return 2.0 * math.prod(y) * a[-2 if step.attributes["trans_a"] else -1]
     weight = binding.shapes[step.inputs[1]]
     return 2.0 * math.prod(y) * math.prod(weight[1:])
+
+
+def count_weight(step: Step, binding: Binding) -> int:
+    """Bytes of the constant filter or matrix; 0 where there is none."""
+    place = binding.places.get(step.inputs[1]) if step.kernel in ("conv", "matmul") else None
+    return place.bytes if place is not None and place.space is Space.WEIGHTS else 0
 
 
 def describe_step(step: Step, binding: Binding) -> str:
@@ -122,14 +157,18 @@ def render_layers(found: Layers) -> str:
     groups: dict[str, list[Layer]] = {}
     for layer in found.layers:
         groups.setdefault(layer.text, []).append(layer)
-    rows = [_render_group(text, layers, found.peak) for text, layers in groups.items()]
+    rows = [_render_group(text, layers, found) for text, layers in groups.items()]
     total = sum(layer.seconds for layer in found.layers)
-    return "\n".join([*rows, f"sum of the least times {1e3 * total:.2f} ms, peak {found.peak / 1e9:.0f} GF/s"])
+    limits = f"peak {found.peak / 1e9:.0f} GF/s, {found.bandwidth / 1e9:.0f} GB/s"
+    return "\n".join([*rows, f"sum of the least times {1e3 * total:.2f} ms, {limits}"])
 
 
-def _render_group(text: str, layers: Sequence[Layer], peak: float) -> str:
+def _render_group(text: str, layers: Sequence[Layer], found: Layers) -> str:
     seconds, flops = sum(layer.seconds for layer in layers), sum(layer.flops for layer in layers)
-    rate = f"{flops / seconds / 1e9:7.1f} GF/s {100 * flops / seconds / peak:4.0f} %" if flops else ""
+    read = sum(layer.bytes for layer in layers)
+    rate = f"{flops / seconds / 1e9:7.1f} GF/s {100 * flops / seconds / found.peak:4.0f} %" if flops else ""
+    if read:
+        rate += f" {read / seconds / 1e9:6.1f} GB/s {100 * read / seconds / found.bandwidth:4.0f} %"
     return f"{text:72s} x{len(layers):<3d} {1e6 * seconds:9.1f} us {rate}".rstrip()
 
 

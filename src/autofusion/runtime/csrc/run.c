@@ -20,6 +20,13 @@ static double estimate_program(const af_program *program) {
     return rows * columns * (double)program->length / 2;
 }
 
+/* Each number of the result is a sum along the depth; what a gated product leaves out is computed as well. */
+static double estimate_product(const af_product *product) {
+    double columns = 0;
+    for (int part = 0; part < product->parts; part++) columns += (double)product->widths[part];
+    return (double)product->rows * columns * (1 + (double)product->depth / 16);
+}
+
 /* Bytes of all results: one may be empty while others are not. */
 static double count_result_bytes(const af_step *step) {
     double bytes = (double)step->operands[AF_RESULT].bytes;
@@ -48,6 +55,7 @@ static double estimate_work(const af_step *step) {
     case AF_BINARY: return multiply_all(step->binary.extents, AF_AXES);
     case AF_RELAYOUT: return multiply_all(step->ints, 3);
     case AF_COPY: return (double)step->operands[AF_RESULT].bytes / 16;
+    case AF_PRODUCT: return estimate_product(&step->product);
     case AF_PROGRAM: return estimate_program(&step->program);
     default: {
         const af_data_kernel *data = af_find_data_kernel(step->kernel);
