@@ -16,6 +16,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -120,6 +121,8 @@ def _fill_slot(binding: Binding, name: str, feeds: Mapping[str, np.ndarray]) -> 
 
 def count_flops(step: Step, binding: Binding) -> float:
     """Operations of a convolution or matrix product as it is defined; 0 for every other step."""
+    if step.kernel == "conv_depthwise":
+        return _count_both(step, binding)
     if step.kernel not in ("conv", "matmul"):
         return 0
     a, y = binding.shapes[step.inputs[0]], binding.shapes[step.outputs[0]]
@@ -135,9 +138,25 @@ def count_weight(step: Step, binding: Binding) -> int:
     return place.bytes if place is not None and place.space is Space.WEIGHTS else 0
 
 
+def _count_both(step: Step, binding: Binding) -> float:
+    """Operations of a convolution and the depthwise one after it."""
+    x, first, _, depth, _ = (binding.shapes[name] if name else () for name in step.inputs)
+    y = binding.shapes[step.outputs[0]]
+    axes = len(x) - 2
+    kernel, strides, pads = (cast("list[int]", step.attributes[name]) for name in ("kernel", "strides", "pads"))
+    dilations = cast("list[int]", step.attributes["dilations"])
+    inner = math.prod(
+        (x[2 + axis] + pads[axis] + pads[axes + axis] - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis] + 1
+        for axis in range(axes)
+    )
+    return 2.0 * (x[0] * inner * math.prod(first) + math.prod(y) * math.prod(depth[2:]))
+
+
 def describe_step(step: Step, binding: Binding) -> str:
     """Kernel, shapes and what of the attributes decides about its speed."""
     y = "x".join(map(str, binding.shapes[step.outputs[0]]))
+    if step.kernel == "conv_depthwise":
+        return _describe_both(step, binding)
     if step.kernel != "conv":
         return f"{step.kernel} {step.attributes.get('op', '')} -> {y}"
     found = step.attributes
@@ -150,6 +169,18 @@ def describe_step(step: Step, binding: Binding) -> str:
     words += [f"winograd {found['winograd']}"] if "winograd" in found else []
     words += ["residual"] if len(step.inputs) > 3 and step.inputs[3] else []
     return " ".join([*words, str(found["activation"])]).rstrip()
+
+
+def _describe_both(step: Step, binding: Binding) -> str:
+    x, y = binding.shapes[step.inputs[0]], binding.shapes[step.outputs[0]]
+    found = step.attributes
+    first, second, strides, further = (
+        "x".join(map(str, cast("list[int]", found[name])))
+        for name in ("kernel", "depth_kernel", "strides", "depth_strides")
+    )
+    words = [f"conv {first} {x[1]} of {'x'.join(map(str, x[2:]))}", f"and depthwise {second}"]
+    words += [f"-> {'x'.join(map(str, y))} strides {strides} {further}", str(found["activation"])]
+    return " ".join(words).rstrip()
 
 
 def render_layers(found: Layers) -> str:

@@ -19,6 +19,16 @@ def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int =
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
 
 
+def conv_depthwise_case() -> Case:
+    names = ("kernel", "strides", "pads", "dilations")
+    first = dict(zip(names, ([1, 1], [1, 1], [0, 0, 0, 0], [1, 1]), strict=True))
+    second = dict(zip(names, ([3, 3], [1, 1], [1, 1, 1, 1], [1, 1]), strict=True))
+    attributes = first | {f"depth_{name}": value for name, value in second.items()} | PLAIN_EPILOGUE
+    attributes |= {"inner_activation": "Clip", "inner_alpha": 0.0, "inner_beta": 6.0}
+    operands = [draw(1, 16, 6, 6), draw(32, 16, 1, 1), draw(32), draw(32, 1, 3, 3), draw(32)]
+    return Case("conv_depthwise", operands, attributes, (1, 32, 6, 6), ("nhwc",), {}, "nhwc")
+
+
 def matmul_case(packed: bool = False) -> Case:
     attributes = {"trans_a": False, "trans_b": False, "scale": 1.0, "packed": packed, **PLAIN_EPILOGUE}
     return Case("matmul", [draw(5, 7), draw(7, 9), draw(9), draw(5, 9)], attributes, (5, 9))
@@ -118,6 +128,7 @@ def make_cases() -> dict[str, Case]:
     pixels = ("nhwc",)
     return {
         "conv": conv_case(),
+        "conv_depthwise": conv_depthwise_case(),
         "conv of few channels": conv_case(3),
         "conv of groups": conv_case(24, 36, group=2),
         "depthwise": conv_case(group=16),

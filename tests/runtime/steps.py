@@ -63,6 +63,17 @@ def store_pixels(array: np.ndarray, pitch: int | None) -> np.ndarray:
     return stored
 
 
+def pack_operand(case: Case, index: int, array: np.ndarray) -> np.ndarray | None:
+    """The panels of an operand that is stored in such, else None."""
+    if case.kernel == "conv" and index == 1:
+        return pack_conv_weight(array, case.attributes["group"], case.attributes.get("winograd", 0))
+    if case.kernel == "conv_depthwise" and index in (1, 3):
+        return pack_conv_weight(array, 1 if index == 1 else len(array))
+    if index == 1 and case.attributes.get("packed"):
+        return pack_matmul_weight(array)
+    return None
+
+
 class Bench:
     """The plan, places and memory of one case."""
 
@@ -90,20 +101,15 @@ class Bench:
             return ""
         name, pitch = f"x{index}", self.case.pitches.get(index)
         layout = self._layout(index)
-        constant = index == 1 and (self.case.kernel == "conv" or bool(self.case.attributes.get("packed")))
-        dtype = element_name(array.dtype)
-        self.buffers[name] = Buffer(name, dtype, array.shape, "constant" if constant else "inner", layout, pitch)
+        packed = pack_operand(self.case, index, array)
+        role = "inner" if packed is None else "constant"
+        self.buffers[name] = Buffer(name, element_name(array.dtype), array.shape, role, layout, pitch)
         self.shapes[name] = array.shape
-        if constant:
-            packed = (
-                pack_conv_weight(array, self.case.attributes["group"], self.case.attributes.get("winograd", 0))
-                if self.case.kernel == "conv"
-                else pack_matmul_weight(array)
-            )
-            packed = packed.astype(array.dtype)
-            self.weights = aligned(packed.nbytes)
-            self.weights[:] = packed.view(np.uint8)
-            self.places[name] = Place(Space.WEIGHTS, 0, packed.nbytes)
+        array = array if packed is None else packed.astype(array.dtype)
+        if packed is not None and index == 1:
+            self.weights = aligned(array.nbytes)
+            self.weights[:] = array.view(np.uint8)
+            self.places[name] = Place(Space.WEIGHTS, 0, array.nbytes)
             return name
         stored = np.array(store_pixels(array, pitch) if layout == "nhwc" else array, order="C")
         stored.flags.writeable = False

@@ -12,6 +12,7 @@ from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, Bench, Case, aligned
 
 SCRATCH = OPERANDS - 1
+SCRATCHED = ("conv", "conv_depthwise", "matmul", "pointwise")
 
 
 def refusal(native: Native, context: Context) -> str:
@@ -59,7 +60,7 @@ def test_results_in_memory_that_is_only_read_are_refused(native: Native, name: s
     assert "only read" in refusal(native, bench.context())
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].kernel in ("conv", "matmul", "pointwise")])
+@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].kernel in SCRATCHED])
 def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
     bench = Bench(CASES[name], threads=2)
     bench.records["operands"]["bytes"][0, SCRATCH] -= 4
@@ -72,6 +73,11 @@ FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
     | {"winograd": 29},
+    "conv_depthwise": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
+    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 30, "depth_group": 31}
+    | {"depth_channels": 32, "depth_filters": 33, "depth_plane": 34, "depth_x": 36, "depth_y": 38, "depth_kernel": 42}
+    | {"depth_strides": 44, "depth_pads": 47, "depth_dilations": 54, "depth_x_pitch": 55, "depth_y_pitch": 56}
+    | {"depth_activation": 58, "depth_winograd": 59},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -129,6 +135,12 @@ WRONG = {
     """,
     "conv of tiles": "winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
     "depthwise": "channels=32 filters=32 batch=2147483648",
+    "conv_depthwise": """
+        batch=2 group=2 channels=17 filters=33 x=7 y=5 kernel=2 strides=2 x_pitch=15 x_pitch=17 y_pitch=31 activation=12
+        winograd=2 depth_batch=2 depth_group=16 depth_channels=16 depth_filters=48 depth_plane=2 depth_x=7 depth_y=7
+        depth_kernel=4 depth_strides=2 depth_pads=0 depth_dilations=2 depth_x_pitch=16 depth_y_pitch=31
+        depth_y_pitch=33 depth_activation=-1 depth_winograd=4
+    """,
     "pool": """
         batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2
         include_pad=2

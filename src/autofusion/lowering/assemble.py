@@ -36,6 +36,8 @@ def assemble(draft: Draft, nodes: Iterable[str]) -> Lowered:
     steps_of: dict[str, list[int]] = {name: [] for name in nodes}
     for index, step in enumerate(draft.steps):
         steps_of.setdefault(step.node, []).append(index)
+    for node, other in draft.joined.items():
+        steps_of[node] += steps_of[other]
     return Lowered(
         plan,
         tuple(arrays),

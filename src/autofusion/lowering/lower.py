@@ -8,9 +8,10 @@ from types import MappingProxyType
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
-from autofusion.ir import DType, Graph, Shape
+from autofusion.ir import MANUAL, DType, Graph, Shape
 from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
+from autofusion.lowering.depth_first import join_depthwise
 from autofusion.lowering.layout import assign_layouts
 from autofusion.lowering.narrowed import narrow_exact, narrow_weights
 from autofusion.lowering.packed import pack_weights
@@ -46,7 +47,8 @@ def lower(
         decode_node(node, workspace)
     draft = reshape_results(workspace.finish())
     if backend == "native":
-        draft = pack_weights(assign_layouts(draft), exact=exact)
+        fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
+        draft = pack_weights(join_depthwise(assign_layouts(draft), fused), exact=exact)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:

@@ -41,6 +41,8 @@ class _Packer:
 
     def pack(self, step: Step, tile: int) -> Step:
         """`step` on its packed weight, for Winograd's filtering where `tile` is not 0; itself where it has none."""
+        if step.kernel == "conv_depthwise":
+            return self._pack_both(step)
         if step.kernel not in ("conv", "matmul"):
             return step
         name = step.inputs[1]
@@ -52,7 +54,7 @@ class _Packer:
         ):
             return step
         if step.kernel == "conv":
-            return self._pack_conv(step, name, array, tile)
+            return self._pack_conv(step, name, tile)
         transposed = bool(step.attributes["trans_b"])
         matrix = array.T if transposed else array
         widths = _part_widths(step, matrix.shape[1])
@@ -62,12 +64,20 @@ class _Packer:
         attributes = {**step.attributes, "trans_b": False, "packed": True}
         return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
 
-    def _pack_conv(self, step: Step, name: str, array: np.ndarray, tile: int) -> Step:
-        group = int(str(step.attributes["group"]))
-        form = f"winograd{tile}" if tile else f"conv{group}"
-        packed = self._store(name, form, array, lambda weight: pack_conv_weight(weight, group, tile))
+    def _pack_conv(self, step: Step, name: str, tile: int) -> Step:
+        packed = self._pack_filters(name, int(str(step.attributes["group"])), tile)
         attributes = {**step.attributes, "winograd": tile} if tile else step.attributes
         return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+
+    def _pack_both(self, step: Step) -> Step:
+        x, weight, bias, depth_weight, depth_bias = step.inputs
+        groups = len(self.constants[depth_weight])
+        inputs = (x, self._pack_filters(weight, 1), bias, self._pack_filters(depth_weight, groups), depth_bias)
+        return replace(step, inputs=inputs)
+
+    def _pack_filters(self, name: str, group: int, tile: int = 0) -> str:
+        form = f"winograd{tile}" if tile else f"conv{group}"
+        return self._store(name, form, self.constants[name], lambda weight: pack_conv_weight(weight, group, tile))
 
     def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:
         if (name, form) not in self._packed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -79,7 +79,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Draft:
-    """A plan whose constants have no places yet; `reasons` says of host steps, by their results, why they are."""
+    """A plan whose constants have no places yet; `reasons` says of host steps, by their results, why they are.
+
+    `joined` has the graph nodes that have no steps of their own, with the node whose steps compute them as well.
+    """
 
     backend: Backend
     inputs: tuple[str, ...]
@@ -89,6 +92,7 @@ class Draft:
     constants: Mapping[str, np.ndarray]
     steps: tuple[Step, ...]
     reasons: Mapping[tuple[str, ...], str]
+    joined: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class Kernel(NamedTuple):
 
 
 _EPILOGUE = ("activation", "alpha", "beta")
+_WINDOW = ("kernel", "strides", "pads", "dilations")
 
 NORMS = ("", "layer", "rms")
 """Normalizations of the last axis: none, LayerNormalization, RMSNormalization."""
@@ -72,7 +73,16 @@ KERNELS: dict[str, Kernel] = {
         Kernel(
             "conv",
             ("x", "weight", "bias?", "residual?"),
-            ("kernel", "strides", "pads", "dilations", "group", "winograd", *_EPILOGUE),
+            (*_WINDOW, "group", "winograd", *_EPILOGUE),
+            ("nhwc",),
+        ),
+        # y = act(conv(inner_act(conv(x, weight) + bias), depth_weight) + depth_bias), natively of planes [N, C, H, W]:
+        # the first convolution is over all channels and need not be 1x1, the second over each channel by itself.
+        # Attributes of the second have the prefix `depth_`, those of the activation between them `inner_`.
+        Kernel(
+            "conv_depthwise",
+            ("x", "weight", "bias?", "depth_weight", "depth_bias?"),
+            (*_WINDOW, *(f"depth_{name}" for name in _WINDOW), *(f"inner_{name}" for name in _EPILOGUE), *_EPILOGUE),
             ("nhwc",),
         ),
         # y = act(scale * n(a) @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
@@ -126,7 +136,7 @@ KERNELS: dict[str, Kernel] = {
         Kernel(
             "pool",
             ("x",),
-            ("kind", "is_global", "kernel", "strides", "pads", "dilations", "include_pad"),
+            ("kind", "is_global", *_WINDOW, "include_pad"),
             ("nhwc",),
         ),
         # y = act(x * scale + shift), scale and shift [C] along axis 1.

@@ -6,7 +6,7 @@ The fields of each kernel are those of `csrc/record.h`, in the same order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
+from autofusion.runtime.encode_conv import WINDOWED, WINDOWED_SCRATCH, measure_sums, read_floats
 from autofusion.runtime.encode_data import MOVING
 from autofusion.runtime.encode_lines import LOOKING
 from autofusion.runtime.encode_pointwise import encode_pointwise, measure_pointwise
@@ -22,18 +23,14 @@ from autofusion.runtime.record_layout import write_record
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
     DEPTH_BLOCK,
-    GATHER_CHANNELS,
     KERNEL_CODES,
     MAX_AXES,
     MAX_BATCH_AXES,
     NOWHERE,
     PANEL,
-    PANEL_BLOCK,
     RECORD,
     ROW_BLOCK,
     UNARY_OPERATORS,
-    WINOGRAD_FILTERS,
-    WINOGRAD_TILES,
     Place,
     record_kernel,
 )
@@ -156,83 +153,6 @@ def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
         raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
 
 
-def _floats(bound: BoundStep, scale: float = 1.0) -> list[float]:
-    return [scale, bound.number("alpha"), bound.number("beta"), 0.0]
-
-
-def _encode_conv(bound: BoundStep) -> _Fields:
-    x, y = bound.operand(0), bound.result
-    axes = len(bound.shape(x)) - 2
-    residual = bound.operand(3)
-    if bound.buffers[bound.operand(1)].role != "constant":
-        raise ValueError("its weight is no constant, which alone can be packed")
-    if bound.shape(x)[0] != bound.shape(y)[0] or (residual and bound.shape(residual) != bound.shape(y)):
-        raise ValueError("its operands and its result do not fit")
-    ints = [
-        bound.shape(x)[0],
-        bound.integer("group"),
-        bound.shape(x)[1],
-        bound.shape(y)[1],
-        *_window(bound, x, y, bound.integers("kernel", axes)),
-        bound.pitch(x),
-        bound.pitch(y),
-        bound.pitch(residual) if residual else 0,
-        bound.code("activation", ACTIVATIONS),
-        _read_winograd(bound),
-    ]
-    return ints, _floats(bound)
-
-
-def _read_winograd(bound: BoundStep) -> int:
-    return bound.integer("winograd") if "winograd" in bound.step.attributes else 0
-
-
-def _encode_pool(bound: BoundStep) -> _Fields:
-    x, y = bound.operand(0), bound.result
-    shape = bound.shape(x)
-    axes = len(shape) - 2
-    if shape[:2] != bound.shape(y)[:2]:
-        raise ValueError("its operand and its result do not fit")
-    if bound.integer("is_global"):
-        spatial = _three(shape[2:], 1)
-        # A window has a cell: of an axis without any, one of padding, which does not count.
-        kernel, ends = [max(extent, 1) for extent in spatial], [int(extent == 0) for extent in spatial]
-        window = [*spatial, 1, 1, 1, *kernel, 1, 1, 1, 0, 0, 0, *ends, 1, 1, 1]
-    else:
-        window = _window(bound, x, y, bound.integers("kernel", axes))
-    ints = [
-        shape[0],
-        shape[1],
-        *window,
-        bound.pitch(x),
-        bound.pitch(y),
-        bound.code("kind", ("max", "average")),
-        0 if bound.integer("is_global") else bound.integer("include_pad"),
-    ]
-    return ints, _floats(bound)
-
-
-def _window(bound: BoundStep, x: str, y: str, kernel: Shape) -> list[int]:
-    """Image, result, kernel, strides, pads and dilations, with 1 for the axes that are not there."""
-    axes = len(kernel)
-    pads = bound.integers("pads", 2 * axes)
-    return [
-        *_three(bound.shape(x)[2:], 1),
-        *_three(bound.shape(y)[2:], 1),
-        *_three(kernel, 1),
-        *_three(bound.integers("strides", axes), 1),
-        *_three(pads[:axes], 0),
-        *_three(pads[axes:], 0),
-        *_three(bound.integers("dilations", axes), 1),
-    ]
-
-
-def _three(extents: Sequence[int], filler: int) -> list[int]:
-    if not 1 <= len(extents) <= 3:
-        raise ValueError(f"it has {len(extents)} spatial axes, not 1 to 3")
-    return [filler] * (3 - len(extents)) + list(extents)
-
-
 def _encode_matmul(bound: BoundStep) -> _Fields:
     a, b, y = bound.operand(0), bound.operand(1), bound.result
     trans_a, trans_b = bound.integer("trans_a"), bound.integer("trans_b")
@@ -248,7 +168,7 @@ def _encode_matmul(bound: BoundStep) -> _Fields:
     if not trans_a and batch and batch[-1][1:] == (rows * depth, 0):
         rows *= batch.pop()[0]
     ints = [*_fill_axes(batch, MAX_BATCH_AXES, 2), rows, depth, columns, trans_a, trans_b]
-    return [*ints, bound.code("activation", ACTIVATIONS)], _floats(bound, bound.number("scale"))
+    return [*ints, bound.code("activation", ACTIVATIONS)], read_floats(bound, bound.number("scale"))
 
 
 def _split_matrix(shape: Shape, transposed: int) -> tuple[Shape, int, int]:
@@ -268,7 +188,7 @@ def _fill_axes(axes: list[tuple[int, ...]], count: int, operands: int) -> list[i
 
 
 def _encode_affine(bound: BoundStep) -> _Fields:
-    return [*_read_rows(bound), bound.code("activation", ACTIVATIONS)], _floats(bound)
+    return [*_read_rows(bound), bound.code("activation", ACTIVATIONS)], read_floats(bound)
 
 
 def _encode_unary(bound: BoundStep) -> _Fields:
@@ -278,7 +198,7 @@ def _encode_unary(bound: BoundStep) -> _Fields:
         rows = [1, total, total, total]
     else:
         rows = _read_rows(bound)
-    return [*rows, bound.code("op", UNARY_OPERATORS)], _floats(bound)
+    return [*rows, bound.code("op", UNARY_OPERATORS)], read_floats(bound)
 
 
 def _read_rows(bound: BoundStep) -> list[int]:
@@ -303,7 +223,7 @@ def _encode_binary(bound: BoundStep) -> _Fields:
         *_fill_axes(axes, MAX_AXES, 3),
         bound.code("op", BINARY_OPERATORS),
         bound.code("activation", ACTIVATIONS),
-    ], _floats(bound)
+    ], read_floats(bound)
 
 
 def _encode_relayout(bound: BoundStep) -> _Fields:
@@ -315,58 +235,23 @@ def _encode_relayout(bound: BoundStep) -> _Fields:
     ints = [shape[0], shape[1], math.prod(shape[2:])]
     for stride in strides:
         ints += [stride[0], stride[1], stride[-1]]
-    return ints, _floats(bound)
+    return ints, read_floats(bound)
 
 
 def _encode_copy(bound: BoundStep) -> _Fields:
-    return [], _floats(bound)
-
-
-def _measure_conv(bound: BoundStep) -> int:
-    """Row pointers, a row of zeros, and gathered rows or sums of one thread (`af_conv_scratch`)."""
-    channels = bound.shape(bound.operand(0))[1]
-    if winograd := _read_winograd(bound):
-        return _measure_winograd(channels, winograd)
-    filters, group = bound.shape(bound.result)[1], bound.integer("group")
-    kernel = bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2)
-    if group < 1:
-        return 0
-    if channels == group == filters:
-        return _round_up(8 * math.prod(kernel[:-1]))  # pointers to lines (`af_depthwise_scratch`)
-    taps = math.prod(kernel)
-    depth = channels // group
-    gathers = depth < GATHER_CHANNELS and taps > 1
-    copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0
-    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + copies + _measure_sums(depth * taps)
-
-
-def _measure_winograd(channels: int, tile: int) -> int:
-    """Row pointers, a row of zeros, and tiles and products at every position (`af_winograd_scratch`)."""
-    steps = [-(-WINOGRAD_TILES * columns // PANEL) | 1 for columns in (channels, WINOGRAD_FILTERS)]
-    positions = (tile + 2) ** 2
-    return _round_up(8 * WINOGRAD_TILES) + _round_up(4 * channels) + 4 * PANEL * positions * sum(steps)
+    return [], read_floats(bound)
 
 
 def _measure_matmul(bound: BoundStep) -> int:
     """Row pointers, one packed panel, transposed rows and sums of one thread (`af_matmul_scratch`)."""
     a = bound.shape(bound.operand(0))
     depth = a[-2] if bound.integer("trans_a") else a[-1]
-    return 8 * ROW_BLOCK + 2 * 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + _measure_sums(depth)
-
-
-def _measure_sums(depth: int) -> int:
-    """Sums of the panels under way, if a product of this depth takes several blocks (`af_sums_bytes`)."""
-    return 4 * PANEL_BLOCK * ROW_BLOCK * PANEL if depth > DEPTH_BLOCK else 0
-
-
-def _round_up(size: int) -> int:
-    return -(-size // 64) * 64
+    return 8 * ROW_BLOCK + 2 * 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + measure_sums(depth)
 
 
 _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
-    "conv": _encode_conv,
+    **WINDOWED,
     "matmul": _encode_matmul,
-    "pool": _encode_pool,
     "affine": _encode_affine,
     "unary": _encode_unary,
     "binary": _encode_binary,
@@ -375,7 +260,7 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
 }
 
 _SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
-    "conv": _measure_conv,
+    **WINDOWED_SCRATCH,
     "matmul": _measure_matmul,
     "pointwise": measure_pointwise,
     **TRANSFORMING_SCRATCH,

@@ -66,6 +66,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "embedding": 88,
     "product": 89,
     "pointwise": 90,
+    "conv_depthwise": 91,
     "strided": 64,
     "concat": 65,
     "select": 66,

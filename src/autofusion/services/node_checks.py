@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 import numpy as np
@@ -23,15 +23,21 @@ def compare_fused_nodes(
 ) -> Iterator[NodeComparison]:
     """Every fused node of `graph`: its results in `traced` against its body in float64, on operands in `traced`.
 
-    `spellings` are the own names of the patterns that normalize.  Where a result looks wrong, rounding is drawn
-    first: what several evaluations of the body in its own precision show is no fault.
+    Nodes that one step computes hand on values that no trace has; these are compared together, by the results of the
+    last one.  `spellings` are the own names of the patterns that normalize.  Where a result looks wrong, rounding is
+    drawn first: what several evaluations of the body in its own precision show is no fault.
     """
     known = {**graph.constants, **{name: _convert(name, array, graph) for name, array in traced.items()}}
+    found: dict[tuple[str, ...], list[Comparison]] = {}
     for node in graph:
-        # The body of a declared operator is no rewrite.
-        if node.body is None or not node.pattern or not all(name in known for name in (*node.operands, *node.results)):
+        members = _find_members(node, graph, known) if _is_rewrite(node) else ()
+        if not members:
             continue
-        for result in _compare_results(node, node.body, known, case):
+        names = tuple(sorted(member.name for member in members))
+        if names not in found:
+            body = node.body if len(members) == 1 and node.body is not None else _join_bodies(members, graph, known)
+            found[names] = list(_compare_results(body, known, case))
+        for result in found[names]:
             yield NodeComparison(node.name, node.op, node.display, result, node.pattern, node.pattern in spellings)
 
 
@@ -41,16 +47,55 @@ def _convert(name: str, array: np.ndarray, graph: Graph) -> np.ndarray:
     return array.astype(dtype.numpy) if dtype is not None and dtype in HALVES and array.dtype == np.float32 else array
 
 
-def _compare_results(node: Node, body: Graph, known: Mapping[str, np.ndarray], case: Case) -> Iterator[Comparison]:
-    operands = {name: known[name] for name in node.operands}
+def _is_rewrite(node: Node) -> bool:
+    """True for fused nodes; the body of a declared operator is no rewrite."""
+    return node.body is not None and bool(node.pattern)
+
+
+def _find_members(node: Node, graph: Graph, known: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
+    """The node and those that it must be compared with, from which and to which it hands values that are not known.
+
+    None where something else than a fused node gives or reads such a value, or nothing does.
+    """
+    members = {node.name: node}
+    pending = [node]
+    while pending:
+        member = pending.pop()
+        sources = [graph.producer(name) for name in member.operands if name not in known]
+        readers = [graph.consumers(name) for name in member.results if name not in known]
+        if None in sources or not all(readers):
+            return ()
+        beside = [*filter(None, sources), *(use.node for uses in readers for use in uses)]
+        if not all(map(_is_rewrite, beside)):
+            return ()
+        pending += (other for other in beside if other.name not in members)
+        members |= {other.name: other for other in beside}
+    return tuple(members.values())
+
+
+def _join_bodies(members: Sequence[Node], graph: Graph, known: Mapping[str, np.ndarray]) -> Graph:
+    """The nodes as a graph of what is known: operands that come from outside, and results."""
+    results = [name for member in members for name in member.results]
+    operands = dict.fromkeys(name for member in members for name in member.operands if name in known)
+    inputs = [name for name in operands if name not in results]
+    body = Graph(members[0].name, inputs, [name for name in results if name in known])
+    for name in (*inputs, *results):
+        body.set_value(graph.value(name))
+    for member in members:
+        body.add(member)
+    return body
+
+
+def _compare_results(body: Graph, known: Mapping[str, np.ndarray], case: Case) -> Iterator[Comparison]:
+    operands = {name: known[name] for name in body.inputs}
     exact = evaluate_graph(body, operands, widen=True)
     plain = evaluate_graph(body, operands, widen=False)
-    rows = {name: compare_tensor(name, known[name], plain[name], exact[name], case) for name in node.results}
+    rows = {name: compare_tensor(name, known[name], plain[name], exact[name], case) for name in body.outputs}
     if not all(row.ok for row in rows.values()):
         drawn = draw_rounding(body, operands, exact)
         rows = {
             name: compare_tensor(name, known[name], plain[name], exact[name], case, drawn[name])
-            for name in node.results
+            for name in body.outputs
         }
     yield from rows.values()
 

@@ -57,3 +57,32 @@ def _windows(x: np.ndarray, kernel: tuple[int, ...], attributes: Mapping[str, An
 def _unfold(windows: np.ndarray, rank: int) -> np.ndarray:
     """[C, *out, *kernel] -> [C, *kernel, *out]."""
     return windows.transpose(0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
+
+
+def conv_depthwise(
+    inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
+) -> np.ndarray:
+    """act(conv(inner_act(conv(x, weight) + bias), depth_weight) + depth_bias).
+
+    x [N, C, *spatial], weight [M, C, *kernel], depth_weight [M, 1, *depth_kernel], biases [M].  The image between the
+    two is rounded to the type of x where that has two bytes, as two steps round it.
+    """
+    x, weight, depth_weight = required(inputs, 0), required(inputs, 1), required(inputs, 3)
+    window = ("strides", "pads", "dilations")
+    first = {name: attributes[name] for name in window} | {"group": 1}
+    first |= {name: attributes[f"inner_{name}"] for name in ("activation", "alpha", "beta")}
+    second = {name: attributes[f"depth_{name}"] for name in window} | {"group": weight.shape[0]}
+    second |= {name: attributes[name] for name in ("activation", "alpha", "beta")}
+    spatial = zip(x.shape[2:], weight.shape[2:], *_split_window(first, x.ndim - 2), strict=True)
+    extents = tuple(
+        (extent + begin + end - (size - 1) * dilation - 1) // stride + 1
+        for extent, size, stride, begin, end, dilation in spatial
+    )
+    inner = conv([x, weight, operand(inputs, 2)], first, (x.shape[0], weight.shape[0], *extents))
+    return conv([inner, depth_weight, operand(inputs, 4)], second, out_shape)
+
+
+def _split_window(attributes: Mapping[str, Any], rank: int) -> tuple[Sequence[int], ...]:
+    """Strides, begins, ends and dilations."""
+    pads = attributes["pads"]
+    return attributes["strides"], pads[:rank], pads[rank:], attributes["dilations"]

@@ -2,13 +2,9 @@
    outside the operands of its record, and no operand lies outside its space. */
 #include "check.h"
 
-#include <string.h>
-
 #include "data.h"
 
-/* Extents are sane, and an axis has as many results as windows fit into the padded image, or, in `ceil_mode`, one
-   more that reaches past it. */
-static int check_window(const checker *c, const af_window *w, int ceil_mode) {
+int af_check_window(const checker *c, const af_window *w, int ceil_mode) {
     if (!within(w->x, 3, 0, WINDOW_LIMIT) || !within(w->y, 3, 0, WINDOW_LIMIT) ||
         !within(w->kernel, 3, 1, WINDOW_LIMIT) || !within(w->strides, 3, 1, WINDOW_LIMIT) ||
         !within(w->dilations, 3, 1, WINDOW_LIMIT) || !within(w->begins, 3, 0, WINDOW_LIMIT) ||
@@ -25,49 +21,6 @@ static int check_window(const checker *c, const af_window *w, int ceil_mode) {
                           (long long)least);
     }
     return 0;
-}
-
-/* True for 3x3 windows one pixel apart over all channels of a plane. */
-static int allows_winograd(const af_conv *conv) {
-    const af_window *w = &conv->window;
-    const int64_t kernel[] = {1, 3, 3};
-    int is_plane = memcmp(w->kernel, kernel, sizeof kernel) == 0 && w->x[0] == 1 && w->y[0] == 1;
-    return is_plane && within(w->strides, 3, 1, 1) && within(w->dilations, 3, 1, 1) && conv->group == 1 &&
-           (conv->winograd == 2 || conv->winograd == 4);
-}
-
-static int check_conv(const checker *c) {
-    const af_conv *conv = &c->step->conv;
-    const af_window *w = &conv->window;
-    const int64_t extents[] = {conv->batch,   conv->channels, conv->filters,
-                               conv->x_pitch, conv->y_pitch,  conv->residual_pitch};
-    if (!within(extents, 6, 0, WINDOW_LIMIT) || !within(&conv->group, 1, 1, WINDOW_LIMIT))
-        return refuse(c, "an extent is out of range");
-    if (conv->channels % conv->group || conv->filters % conv->group)
-        return refuse(c, "%lld groups do not divide %lld channels and %lld filters", (long long)conv->group,
-                      (long long)conv->channels, (long long)conv->filters);
-    int has_residual = c->step->operands[AF_RESIDUAL].space != AF_NONE;
-    if (conv->x_pitch < conv->channels || conv->y_pitch < conv->filters ||
-        (has_residual && conv->residual_pitch < conv->filters))
-        return refuse(c, "a pitch is less than the number of channels");
-    if (check_code(c, "activation", conv->activation, AF_ACTIVATION_COUNT) || check_window(c, w, 0)) return -1;
-    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
-        return refuse(c, "its images are too large");
-    if (conv->winograd && !allows_winograd(conv)) return refuse(c, "Winograd's filtering does not suit its window");
-    int64_t taps = multiply_extents(w->kernel, 3), depth = conv->channels / conv->group;
-    int64_t panels = is_depthwise(conv) ? divide_up(conv->channels, AF_PANEL)
-                                        : times(conv->group, divide_up(conv->filters / conv->group, AF_PANEL));
-    /* Also bounds the scratch memory, whose size is computed without care for overflow. */
-    if (times(times(taps, depth + 1), AF_ROW_BLOCK * (int64_t)sizeof(float *)) >= ELEMENT_LIMIT)
-        return refuse(c, "its window is too large");
-    if (conv->winograd) taps = (conv->winograd + 2) * (conv->winograd + 2);
-    int64_t scratch = conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
-    return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
-           check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
-           check_operand(c, AF_WEIGHT, times(times(panels, taps), depth * AF_PANEL)) ||
-           check_optional(c, AF_BIAS, conv->filters) ||
-           check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
-           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) || check_overlap(c, 0);
 }
 
 static int check_matmul(const checker *c) {
@@ -96,7 +49,7 @@ static int check_pool(const checker *c) {
     if (pool->x_pitch < pool->channels || pool->y_pitch < pool->channels)
         return refuse(c, "a pitch is less than the number of channels");
     if (!within(&pool->include_pad, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
-    if (check_code(c, "kind of pooling", pool->kind, AF_POOL_KIND_COUNT) || check_window(c, w, 1)) return -1;
+    if (check_code(c, "kind of pooling", pool->kind, AF_POOL_KIND_COUNT) || af_check_window(c, w, 1)) return -1;
     if (!are_images_countable(pool->batch, w, pool->x_pitch, pool->y_pitch))
         return refuse(c, "its images are too large");
     return check_operand(c, AF_RESULT, span_images(pool->batch, w->y, pool->channels, pool->y_pitch)) ||
@@ -162,7 +115,7 @@ static int check_step(const checker *c) {
         if (check_space(c, place)) return -1;
     switch (c->step->kernel) {
     case AF_PASS: return 0;
-    case AF_CONV: return check_conv(c);
+    case AF_CONV: return af_check_conv(c);
     case AF_MATMUL: return check_matmul(c);
     case AF_POOL: return check_pool(c);
     case AF_AFFINE: return check_rows(c, 1);

@@ -194,6 +194,12 @@ static inline int check_overlap(const checker *c, int in_place) {
     return overlap(&operands[AF_RESULT], &operands[AF_SCRATCH]) ? refuse(c, "the result overlaps scratch memory") : 0;
 }
 
+/* Of a window: extents are sane, and an axis has as many results as windows fit into the padded image, or, in
+   `ceil_mode`, one more that reaches past it. */
+int af_check_window(const checker *c, const af_window *w, int ceil_mode);
+
+int af_check_conv(const checker *c);
+
 static inline int check_code(const checker *c, const char *what, int64_t code, int64_t count) {
     return code >= 0 && code < count ? 0 : refuse(c, "%s %lld is not known", what, (long long)code);
 }

@@ -29,6 +29,7 @@ static const af_data_kernel kernels[AF_KERNEL_COUNT - AF_STRIDED] = {
     [AF_EMBEDDING - AF_STRIDED] = {af_run_embedding, af_check_embedding, 8},
     [AF_PRODUCT - AF_STRIDED] = {af_run_product, af_check_product, 0},
     [AF_PROGRAM - AF_STRIDED] = {af_run_program, af_check_program, 1},
+    [AF_CONV_DEPTHWISE - AF_STRIDED] = {af_run_conv_depthwise, af_check_conv_depthwise, 64},
 };
 
 const af_data_kernel *af_find_data_kernel(int32_t kernel) {

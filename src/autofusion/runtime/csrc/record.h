@@ -63,6 +63,7 @@ enum af_kernel {
     AF_EMBEDDING,
     AF_PRODUCT,
     AF_PROGRAM, /* of record_program.h */
+    AF_CONV_DEPTHWISE,
     AF_KERNEL_COUNT
 };
 
@@ -71,7 +72,7 @@ enum af_space { AF_NONE, AF_ARENA, AF_WEIGHTS, AF_BINDING };
 /* Places of a record's operands: the first result, the kernel's operands in their order, further results, scratch
    memory. */
 enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_FURTHER = 11, AF_SCRATCH = 15 };
-enum { AF_A = 1, AF_B = 2, AF_SCALE = 2, AF_SHIFT = 3 };
+enum { AF_A = 1, AF_B = 2, AF_SCALE = 2, AF_SHIFT = 3, AF_DEPTHWISE_WEIGHT = 4, AF_DEPTHWISE_BIAS = 5 };
 
 /* The activations, then the other functions of one operand. */
 enum af_function {
@@ -132,6 +133,13 @@ typedef struct af_conv {
     int64_t winograd; /* results of a tile each way, 2 or 4; 0 for another algorithm */
 } af_conv;
 
+/* A convolution of all channels and the depthwise one of its result, which need no pitch between them; `alpha` and
+   `beta` are those of the first one's activation. */
+typedef struct af_conv_depthwise {
+    af_conv conv, depthwise;
+    double alpha, beta;
+} af_conv_depthwise;
+
 /* A product for every index of the batch axes: the matrices of a and b lie at the sums of their batch strides, those
    of y one after the other. */
 typedef struct af_matmul {
@@ -173,6 +181,7 @@ typedef struct af_step {
     union {
         int64_t ints[AF_INTS];
         af_conv conv;
+        af_conv_depthwise conv_depthwise;
         af_matmul matmul;
         af_pool pool;
         af_rows rows;

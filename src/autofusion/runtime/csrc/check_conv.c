@@ -1,0 +1,83 @@
+/* Validation of convolutions. */
+#include <string.h>
+
+#include "check.h"
+#include "data.h"
+
+/* True for 3x3 windows one pixel apart over all channels of a plane. */
+static int allows_winograd(const af_conv *conv) {
+    const af_window *w = &conv->window;
+    const int64_t kernel[] = {1, 3, 3};
+    int is_plane = memcmp(w->kernel, kernel, sizeof kernel) == 0 && w->x[0] == 1 && w->y[0] == 1;
+    return is_plane && within(w->strides, 3, 1, 1) && within(w->dilations, 3, 1, 1) && conv->group == 1 &&
+           (conv->winograd == 2 || conv->winograd == 4);
+}
+
+/* The extents of a convolution are sane and fit each other; `has_residual` says whether a residual is read. */
+static int check_geometry(const checker *c, const af_conv *conv, int has_residual) {
+    const af_window *w = &conv->window;
+    const int64_t extents[] = {conv->batch,   conv->channels, conv->filters,
+                               conv->x_pitch, conv->y_pitch,  conv->residual_pitch};
+    if (!within(extents, 6, 0, WINDOW_LIMIT) || !within(&conv->group, 1, 1, WINDOW_LIMIT))
+        return refuse(c, "an extent is out of range");
+    if (conv->channels % conv->group || conv->filters % conv->group)
+        return refuse(c, "%lld groups do not divide %lld channels and %lld filters", (long long)conv->group,
+                      (long long)conv->channels, (long long)conv->filters);
+    if (conv->x_pitch < conv->channels || conv->y_pitch < conv->filters ||
+        (has_residual && conv->residual_pitch < conv->filters))
+        return refuse(c, "a pitch is less than the number of channels");
+    if (check_code(c, "activation", conv->activation, AF_ACTIVATION_COUNT) || af_check_window(c, w, 0)) return -1;
+    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
+        return refuse(c, "its images are too large");
+    if (conv->winograd && !allows_winograd(conv)) return refuse(c, "Winograd's filtering does not suit its window");
+    /* Also bounds the scratch memory, whose size is computed without care for overflow. */
+    int64_t taps = multiply_extents(w->kernel, 3), depth = conv->channels / conv->group;
+    if (times(times(taps, depth + 1), AF_ROW_BLOCK * (int64_t)sizeof(float *)) >= ELEMENT_LIMIT)
+        return refuse(c, "its window is too large");
+    return 0;
+}
+
+static int64_t count_weights(const af_conv *conv) {
+    int64_t taps = multiply_extents(conv->window.kernel, 3), depth = conv->channels / conv->group;
+    int64_t panels = is_depthwise(conv) ? divide_up(conv->channels, AF_PANEL)
+                                        : times(conv->group, divide_up(conv->filters / conv->group, AF_PANEL));
+    if (conv->winograd) taps = (conv->winograd + 2) * (conv->winograd + 2);
+    return times(times(panels, taps), depth * AF_PANEL);
+}
+
+int af_check_conv(const checker *c) {
+    const af_conv *conv = &c->step->conv;
+    const af_window *w = &conv->window;
+    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE)) return -1;
+    int64_t scratch = conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
+    return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
+           check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
+           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
+           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) || check_overlap(c, 0);
+}
+
+/* True for windows over planes. */
+static int is_flat(const af_window *w) {
+    return w->x[0] == 1 && w->y[0] == 1 && w->kernel[0] == 1 && w->begins[0] == 0 && w->ends[0] == 0;
+}
+
+int af_check_conv_depthwise(const checker *c) {
+    const af_conv *conv = &c->step->conv_depthwise.conv, *depthwise = &c->step->conv_depthwise.depthwise;
+    const af_window *w = &conv->window, *last = &depthwise->window;
+    if (check_geometry(c, conv, 0) || check_geometry(c, depthwise, 0)) return -1;
+    if (conv->group != 1 || conv->winograd || depthwise->winograd || !is_flat(w) || !is_flat(last))
+        return refuse(c, "its convolutions are not of planes over all channels and over each");
+    if (depthwise->batch != conv->batch || depthwise->channels != conv->filters || !is_depthwise(depthwise) ||
+        memcmp(last->x, w->y, sizeof w->y) != 0)
+        return refuse(c, "its convolutions do not fit each other");
+    /* Lines of all channels, of which the last ones may fill up a panel. */
+    const int64_t inner[] = {w->y[1], w->y[2], conv->filters + 2 * AF_PANEL, sizeof(float)};
+    if (!is_countable(inner, 4)) return refuse(c, "its images are too large");
+    return check_operand(c, AF_RESULT, span_images(conv->batch, last->y, conv->filters, depthwise->y_pitch)) ||
+           check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
+           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_operand(c, AF_DEPTHWISE_WEIGHT, count_weights(depthwise)) ||
+           check_optional(c, AF_DEPTHWISE_BIAS, conv->filters) || check_absent(c, AF_DEPTHWISE_BIAS + 1) ||
+           check_scratch(c, af_conv_depthwise_scratch(&c->step->conv_depthwise)) || check_overlap(c, 0);
+}

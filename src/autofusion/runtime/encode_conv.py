@@ -1,0 +1,215 @@
+"""Steps with sliding windows as records: convolutions and pools."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+
+from autofusion.plan import ACTIVATIONS
+from autofusion.runtime.bound import BoundStep, Shape
+from autofusion.runtime.records import (
+    DEPTH_BLOCK,
+    GATHER_CHANNELS,
+    PANEL,
+    PANEL_BLOCK,
+    ROW_BLOCK,
+    WINOGRAD_FILTERS,
+    WINOGRAD_TILES,
+)
+
+Fields = tuple[list[int], list[float]]
+
+GROUP = 2 * PANEL
+"""Channels that `conv_depthwise` works on at a time (GROUP of `conv_depthwise.c`)."""
+
+STRIPE_PIXELS = 96
+"""Pixels between its convolutions that it computes at a time (STRIPE_PIXELS there)."""
+
+REREAD_BYTES = 384 << 10
+"""Bytes of an image that it reads anew for every group (REREAD_BYTES there)."""
+
+
+def read_floats(bound: BoundStep, scale: float = 1.0) -> list[float]:
+    """The numbers of a record with one epilogue."""
+    return [scale, bound.number("alpha"), bound.number("beta"), 0.0]
+
+
+def _encode_conv(bound: BoundStep) -> Fields:
+    x, y = bound.operand(0), bound.result
+    residual = bound.operand(3)
+    _expect_packed(bound, 1)
+    if bound.shape(x)[0] != bound.shape(y)[0] or (residual and bound.shape(residual) != bound.shape(y)):
+        raise ValueError("its operands and its result do not fit")
+    ints = [
+        bound.shape(x)[0],
+        bound.integer("group"),
+        bound.shape(x)[1],
+        bound.shape(y)[1],
+        *_window(bound, bound.shape(x)[2:], bound.shape(y)[2:]),
+        bound.pitch(x),
+        bound.pitch(y),
+        bound.pitch(residual) if residual else 0,
+        bound.code("activation", ACTIVATIONS),
+        _read_winograd(bound),
+    ]
+    return ints, read_floats(bound)
+
+
+def _encode_conv_depthwise(bound: BoundStep) -> Fields:
+    """Both convolutions, what lies between them without gaps, and the numbers of the first one's activation."""
+    x, y = bound.operand(0), bound.result
+    _expect_packed(bound, 1)
+    _expect_packed(bound, 3)
+    batch, channels = bound.shape(x)[:2]
+    filters = bound.shape(bound.operand(1))[0]
+    if bound.shape(y)[:2] != (batch, filters):
+        raise ValueError("its operands and its result do not fit")
+    inner = _inner_extents(bound)
+    first = [batch, 1, channels, filters, *_window(bound, bound.shape(x)[2:], inner), bound.pitch(x), filters]
+    second = [batch, filters, filters, filters, *_window(bound, inner, bound.shape(y)[2:], "depth_"), filters]
+    numbers = (bound.number("inner_alpha"), bound.number("inner_beta"))
+    ints = [
+        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0),
+        *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0),
+        *struct.unpack("<2q", struct.pack("<2d", *numbers)),
+    ]
+    return ints, read_floats(bound)
+
+
+def _inner_extents(bound: BoundStep) -> Shape:
+    """Extents of the image between the convolutions of a `conv_depthwise`."""
+    spatial = bound.shape(bound.operand(0))[2:]
+    axes = len(spatial)
+    kernel, strides, dilations = (bound.integers(name, axes) for name in ("kernel", "strides", "dilations"))
+    pads = bound.integers("pads", 2 * axes)
+    if min(strides, default=0) < 1:
+        raise ValueError(f"its strides are {list(strides)}")
+    rooms = (
+        extent + begin + end - (size - 1) * dilation - 1
+        for extent, begin, end, size, dilation in zip(spatial, pads[:axes], pads[axes:], kernel, dilations, strict=True)
+    )
+    return tuple(room // stride + 1 if room >= 0 else 0 for room, stride in zip(rooms, strides, strict=True))
+
+
+def _expect_packed(bound: BoundStep, place: int) -> None:
+    if bound.buffers[bound.operand(place)].role != "constant":
+        raise ValueError("its weight is no constant, which alone can be packed")
+
+
+def _read_winograd(bound: BoundStep) -> int:
+    return bound.integer("winograd") if "winograd" in bound.step.attributes else 0
+
+
+def _encode_pool(bound: BoundStep) -> Fields:
+    x, y = bound.operand(0), bound.result
+    shape = bound.shape(x)
+    if shape[:2] != bound.shape(y)[:2]:
+        raise ValueError("its operand and its result do not fit")
+    if bound.integer("is_global"):
+        spatial = _three(shape[2:], 1)
+        # A window has a cell: of an axis without any, one of padding, which does not count.
+        kernel, ends = [max(extent, 1) for extent in spatial], [int(extent == 0) for extent in spatial]
+        window = [*spatial, 1, 1, 1, *kernel, 1, 1, 1, 0, 0, 0, *ends, 1, 1, 1]
+    else:
+        window = _window(bound, shape[2:], bound.shape(y)[2:])
+    ints = [
+        shape[0],
+        shape[1],
+        *window,
+        bound.pitch(x),
+        bound.pitch(y),
+        bound.code("kind", ("max", "average")),
+        0 if bound.integer("is_global") else bound.integer("include_pad"),
+    ]
+    return ints, read_floats(bound)
+
+
+def _window(bound: BoundStep, x: Shape, y: Shape, prefix: str = "") -> list[int]:
+    """Image, result, kernel, strides, pads and dilations, with 1 for the axes that are not there."""
+    axes = len(x)
+    pads = bound.integers(f"{prefix}pads", 2 * axes)
+    return [
+        *_three(x, 1),
+        *_three(y, 1),
+        *_three(bound.integers(f"{prefix}kernel", axes), 1),
+        *_three(bound.integers(f"{prefix}strides", axes), 1),
+        *_three(pads[:axes], 0),
+        *_three(pads[axes:], 0),
+        *_three(bound.integers(f"{prefix}dilations", axes), 1),
+    ]
+
+
+def _three(extents: Sequence[int], filler: int) -> list[int]:
+    if not 1 <= len(extents) <= 3:
+        raise ValueError(f"it has {len(extents)} spatial axes, not 1 to 3")
+    return [filler] * (3 - len(extents)) + list(extents)
+
+
+def _measure_conv(bound: BoundStep) -> int:
+    """Row pointers, a row of zeros, and gathered rows or sums of one thread (`af_conv_scratch`)."""
+    channels = bound.shape(bound.operand(0))[1]
+    if winograd := _read_winograd(bound):
+        return _measure_winograd(channels, winograd)
+    filters, group = bound.shape(bound.result)[1], bound.integer("group")
+    kernel = bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2)
+    if group < 1:
+        return 0
+    if channels == group == filters:
+        return _round_up(8 * math.prod(kernel[:-1]))  # pointers to lines (`af_depthwise_scratch`)
+    depth, taps = channels // group, math.prod(kernel)
+    return _measure_windows(channels, depth, taps) + measure_sums(depth * taps)
+
+
+def _measure_windows(channels: int, depth: int, taps: int) -> int:
+    """Row pointers, a row of zeros and gathered rows (`af_windows_bytes`)."""
+    gathers = depth < GATHER_CHANNELS and taps > 1
+    copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0
+    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + copies
+
+
+def _measure_conv_depthwise(bound: BoundStep) -> int:
+    """Pointers to lines, rings of lines and windows of one thread (`af_conv_depthwise_scratch`)."""
+    x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
+    axes = len(x) - 2
+    taps = math.prod(bound.integers("kernel", axes))
+    kernel = bound.integers("depth_kernel", axes)
+    height, width = [1, *_inner_extents(bound)][-2:]
+    size, stride, dilation = (
+        [1, *bound.integers(f"depth_{name}", axes)][-2] for name in ("kernel", "strides", "dilations")
+    )
+    rows = [1, *y[2:]][-2]
+    stripe = min(-(-STRIPE_PIXELS // max(width * stride, 1)), max(rows, 1))
+    lines = min((stripe - 1) * stride + (size - 1) * dilation + 1, height)
+    groups = -(-y[1] // GROUP)
+    rereads = 4 * math.prod(x[2:]) * bound.pitch(bound.operand(0)) <= REREAD_BYTES
+    rings = _round_up(4 * (min(groups, 1) if rereads else groups) * lines * width * GROUP)
+    return _round_up(8 * math.prod(kernel[:-1])) + rings + _measure_windows(x[1], x[1], taps)
+
+
+def _measure_winograd(channels: int, tile: int) -> int:
+    """Row pointers, a row of zeros, and tiles and products at every position (`af_winograd_scratch`)."""
+    steps = [-(-WINOGRAD_TILES * columns // PANEL) | 1 for columns in (channels, WINOGRAD_FILTERS)]
+    positions = (tile + 2) ** 2
+    return _round_up(8 * WINOGRAD_TILES) + _round_up(4 * channels) + 4 * PANEL * positions * sum(steps)
+
+
+def measure_sums(depth: int) -> int:
+    """Sums of the panels under way, if a product of this depth takes several blocks (`af_sums_bytes`)."""
+    return 4 * PANEL_BLOCK * ROW_BLOCK * PANEL if depth > DEPTH_BLOCK else 0
+
+
+def _round_up(size: int) -> int:
+    return -(-size // 64) * 64
+
+
+WINDOWED: Mapping[str, Callable[[BoundStep], Fields]] = {
+    "conv": _encode_conv,
+    "conv_depthwise": _encode_conv_depthwise,
+    "pool": _encode_pool,
+}
+
+WINDOWED_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
+    "conv": _measure_conv,
+    "conv_depthwise": _measure_conv_depthwise,
+}
