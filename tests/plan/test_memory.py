@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autofusion.plan import Buffer, Plan, Step
+from autofusion.plan import Buffer, Plan, Step, memory
 from autofusion.plan.memory import ALIGNMENT, count_bytes, find_lives, plan_memory
 
 
@@ -161,3 +163,28 @@ def test_many_buffers_alive_at_once_are_placed_in_no_time():
     memory = plan_memory(plan, shapes_of(plan))
     assert time.process_time() - began < 3
     assert sorted(memory.offsets.values()) == [64 * index for index in range(count)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_both_ways_to_find_a_place_agree(seed: int) -> None:
+    """Places are kept by steps where few buffers live together, else by start."""
+    random = np.random.default_rng(seed)
+    steps = int(random.integers(1, 30))
+    by_steps, by_start, total = memory._PlacedBySteps(steps), memory._PlacedByStart(40), 0
+    for number in range(40):
+        first = int(random.integers(steps))
+        last = min(steps - 1, first + int(random.exponential(3)))
+        life = memory.Life(f"b{number}", 64 * int(random.integers(0, 9)), first, last)
+        offset = by_steps.find_place(life, total)
+        assert offset == by_start.find_place(life, total)
+        total = max(total, offset + life.bytes)
+        by_steps.add(life, offset)
+        by_start.add(life, offset)
+
+
+def test_buffers_that_live_long_are_placed_quickly() -> None:
+    """Ten thousand steps, and a thousand buffers that live through all of them."""
+    lives = [memory.Life(f"b{index}", 64, index, index + 1) for index in range(9_999)]
+    lives += [memory.Life(f"l{index}", 128, 0, 9_999) for index in range(1_000)]
+    plan = Plan("native", (), (), (), {}, (), (Step("unary", "n", "", (), ()),) * 10_000)
+    assert memory.place_lives(plan, lives).total == 128 * 1_000 + 2 * 64

@@ -59,8 +59,8 @@ def test_one_percent_on_one_channel_is_seen(compiled: tuple[Path, Compilation], 
 def test_a_weight_that_is_not_there_is_seen(compiled: tuple[Path, Compilation]) -> None:
     model, compilation = compiled
     plan = compilation.lowered.plan
-    first = replace(plan.tensors[0], name="other")
-    lowered = replace(compilation.lowered, plan=replace(plan, tensors=(first, *plan.tensors[1:])))
+    first = plan.tensors[0]._replace(name="other")
+    lowered = replace(compilation.lowered, plan=plan._replace(tensors=(first, *plan.tensors[1:])))
     verdict = verify_compilation(model, replace(compilation, lowered=lowered), bisect=False)
     assert verdict.stored is not None
     assert set(verdict.stored.wrong) == {plan.tensors[0].name, "other"}

@@ -7,11 +7,16 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.records import Buffer, Plan
 
 ALIGNMENT = 64
 """Every place is a multiple of this many bytes, and so is every extent."""
+
+_MOST_SPANS = 16
+"""Buffers that live at a step, on average, up to which their places are kept by steps."""
 
 
 class Memory(NamedTuple):
@@ -48,15 +53,14 @@ def place_lives(plan: Plan, lives: Sequence[Life], scratch: int = 0) -> Memory:
     """What `plan_memory` gives, for `lives` that `find_lives` found."""
     offsets: dict[str, int] = {}
     total = 0
-    # Of what has a place, start and end and a number, by the steps during which it lives: most live for a few.
-    alive: list[list[tuple[int, int, int]]] = [[] for _ in plan.steps]
-    for number, life in enumerate(sorted(lives, key=lambda life: (-life.bytes, life.first, life.name))):
-        span = alive[life.first : life.last + 1]
-        offset = _find_place(life.bytes, sorted(set(chain.from_iterable(span))), total)
+    steps = len(plan.steps)
+    spans = sum(life.last - life.first + 1 for life in lives)
+    placed = _PlacedBySteps(steps) if spans <= _MOST_SPANS * steps else _PlacedByStart(len(lives))
+    for life in sorted(lives, key=lambda life: (-life.bytes, life.first, life.name)):
+        offset = placed.find_place(life, total)
         offsets[life.name] = offset
         total = max(total, offset + life.bytes)
-        for others in span:
-            others.append((offset, offset + life.bytes, number))
+        placed.add(life, offset)
     for name, buffer in plan.buffers.items():
         if buffer.alias in offsets:
             offsets[name] = offsets[buffer.alias]
@@ -85,14 +89,53 @@ def count_bytes(buffer: Buffer, shape: tuple[int, ...]) -> int:
     return _round_up(elements * storage_type(buffer.dtype).itemsize)
 
 
-def _find_place(size: int, others: Sequence[tuple[int, int, int]], total: int) -> int:
-    """The start of the smallest gap that holds `size` between places sorted by start, else behind the last one."""
-    end, best, least = 0, -1, total + size + 1
-    for start, stop, _ in others:
-        if size <= start - end < least:
-            best, least = end, start - end
-        end = max(end, stop)
-    return end if best < 0 or size <= total - end < least else best
+class _PlacedBySteps:
+    """What has a place, by the steps during which it lives: quick where most live for a few."""
+
+    def __init__(self, steps: int) -> None:
+        self._alive: list[list[tuple[int, int, int]]] = [[] for _ in range(steps)]
+        self._count = 0
+
+    def find_place(self, life: Life, total: int) -> int:
+        """The start of the smallest gap that holds `life` between what lives together with it, else behind the last."""
+        others = sorted(set(chain.from_iterable(self._alive[life.first : life.last + 1])))
+        end, best, least = 0, -1, total + life.bytes + 1
+        for start, stop, _ in others:
+            if life.bytes <= start - end < least:
+                best, least = end, start - end
+            end = max(end, stop)
+        return end if best < 0 or life.bytes <= total - end < least else best
+
+    def add(self, life: Life, offset: int) -> None:
+        """Note the place of `life`."""
+        self._count += 1
+        for others in self._alive[life.first : life.last + 1]:
+            others.append((offset, offset + life.bytes, self._count))
+
+
+class _PlacedByStart:
+    """The same by start, for lives of any length: there may be ten thousands of them."""
+
+    def __init__(self, most: int) -> None:
+        # Start, end, first and last step.
+        self._rows = np.zeros((4, most), np.int64)
+        self._count = 0
+
+    def find_place(self, life: Life, total: int) -> int:
+        """As `_PlacedBySteps` finds it."""
+        starts, ends, first, last = self._rows[:, : self._count]
+        meets = (first <= life.last) & (last >= life.first)
+        begins = np.concatenate([[0], np.maximum.accumulate(ends[meets])])
+        gaps = np.append(starts[meets], total) - begins
+        fitting = np.flatnonzero(gaps >= life.bytes)
+        return int(begins[fitting[gaps[fitting].argmin()]] if fitting.size else begins[-1])
+
+    def add(self, life: Life, offset: int) -> None:
+        """Note the place of `life`."""
+        index = int(np.searchsorted(self._rows[0, : self._count], offset, side="right"))
+        self._rows[:, index + 1 : self._count + 1] = self._rows[:, index : self._count].copy()
+        self._rows[:, index] = offset, offset + life.bytes, life.first, life.last
+        self._count += 1
 
 
 def _round_up(size: int) -> int:
