@@ -27,7 +27,8 @@ FULL = CompileOptions(
         (Rule("ffn", ("dense", "relu"), "ops", ("*",), ("layer*",), "r.toml"), Rule("stem", ("conv1",))),
     ),
     dims={"batch": 2},
-    shapes={"x": (1, "n", -1), "s": ()},
+    shapes={"x": (1, "n", -1, "1~8"), "s": ()},
+    gears=({"x": (1, 3, 1, 4), "s": ()}, {"x": (1, 3, 2, 4), "s": ()}),
     fold_budget=7,
     exact=True,
     outputs=("a", "node:0"),
@@ -71,6 +72,8 @@ def test_folders_of_patterns_are_recorded_by_name(tmp_path: Path, monkeypatch: p
             {"output_types": {"y": "fp99"}},
             f"options.output_types.y is 'fp99', not one of {', '.join(dtype.value for dtype in DType)}",
         ),
+        ({"gears": [3]}, "options.gears has 3, which is no gear"),
+        ({"gears": [{"x": ["n"]}]}, "options.gears.x is 'n', not of type int"),
         ({"extra": 1}, "options lacks or should not have: extra"),
     ],
 )

@@ -66,6 +66,8 @@ def build_report(
         precision=precision,
         weights=tuple(_stored_weight(weight) for weight in lowered.stored),
         carried=lowered.carried,
+        limits=lowered.plan.limits,
+        gears=lowered.plan.gears,
     )
 
 

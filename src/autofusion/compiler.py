@@ -109,7 +109,13 @@ def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
     if carried:
         graph = carry_halves(graph, lambda node: not is_forced or not kept.keys().isdisjoint(node.origin))
     lowered = lower(
-        graph, backend=options.backend, exact=options.exact, storage=precision.storage, kept=kept, halves=carried
+        graph,
+        backend=options.backend,
+        exact=options.exact,
+        gears=fused.model.gears,
+        storage=precision.storage,
+        kept=kept,
+        halves=carried,
     )
     return replace(lowered, carried=tuple(dtype.value for dtype in carried))
 
@@ -146,7 +152,14 @@ def read_source(path: Path, options: CompileOptions) -> Model:
     declarations of operators that are wrong.
     """
     operators = load_operators(options.pattern_directories)
-    model = read_model(path, dims=options.dims, shapes=options.shapes, outputs=options.outputs, operators=operators)
+    model = read_model(
+        path,
+        dims=options.dims,
+        shapes=options.shapes,
+        gears=options.gears,
+        outputs=options.outputs,
+        operators=operators,
+    )
     types: dict[str, DType] = {}
     if EVERY_OUTPUT in options.output_types:
         types = dict.fromkeys(model.graph.outputs, options.output_types[EVERY_OUTPUT])

@@ -25,8 +25,10 @@ EVERY_OUTPUT = ""
 class CompileOptions:
     """Everything that a caller may choose.
 
-    `dims` gives extents to symbols and `shapes` to inputs; `pattern_directories` are read after the
-    built-in patterns.  `fold_budget` is the largest constant, in bytes, that folding may create.
+    `dims` gives extents to symbols and `shapes` to inputs: numbers, symbols, -1 for what the model says, and ranges
+    such as `"1~512"`.  `gears` are the only shapes of inputs that the artifact takes, one mapping for each, of all
+    inputs whose extents are open.  `pattern_directories` are read after the built-in patterns.  `fold_budget` is the
+    largest constant, in bytes, that folding may create.
     `exact` forbids algorithms with larger rounding errors than the plain sums of the model: Winograd's filtering.
     `outputs` names the values that take the place of the model's outputs, by value or as `node:index`; () keeps
     the model's own.  `output_types` casts outputs, named likewise or all by `EVERY_OUTPUT`, to another element type.
@@ -37,6 +39,7 @@ class CompileOptions:
     controls: Controls = Controls()
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict[str, tuple[Size, ...]])
+    gears: tuple[Mapping[str, tuple[int, ...]], ...] = ()
     pattern_directories: tuple[Path, ...] = ()
     fold_budget: int = FOLD_BUDGET
     exact: bool = False
@@ -62,6 +65,7 @@ class CompileOptions:
             "rules": [_write_rule(rule) for rule in controls.rules],
             "dims": dict(sorted(self.dims.items())),
             "shapes": {name: list(shape) for name, shape in sorted(self.shapes.items())},
+            "gears": [{name: list(shape) for name, shape in sorted(gear.items())} for gear in self.gears],
             "patterns": [folder.resolve().name for folder in self.pattern_directories],
             "fold_budget": self.fold_budget,
             "exact": self.exact,
@@ -114,6 +118,7 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         controls=controls,
         dims={name: dims.number(name) for name in dims.fields},
         shapes={name: shapes.sizes(name) for name in shapes.fields},
+        gears=tuple(map(_read_gear, fields.items("gears"))),
         pattern_directories=pattern_directories,
         fold_budget=fields.number("fold_budget"),
         exact=fields.flag("exact"),
@@ -141,6 +146,13 @@ def _read_switches(fields: Fields) -> dict[str, dict[str, bool]]:
         states = _inner(record, "states")
         switches[record.text("by")] = {name: states.flag(name) for name in states.fields}
     return switches
+
+
+def _read_gear(value: object) -> dict[str, tuple[int, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError(f"options.gears has {value!r:.40}, which is no gear")
+    gear = Fields("options.gears", cast(object, value), tuple(cast(dict[str, object], value)))
+    return {name: gear.numbers(name) for name in gear.fields}
 
 
 _KINDS: tuple[Kind, ...] = ("any", "nodes", "ops")

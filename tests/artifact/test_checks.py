@@ -151,6 +151,13 @@ def test_extents(plan: Plan, values: Any, reason: str) -> None:
         ({"inputs": ("q",)}, "input 'q' is no input buffer"),
         ({"outputs": ("q",)}, "output 'q' is not written"),
         ({"steps": ()}, "output 'y' is not written"),
+        ({"limits": {"seq": (1, 2)}}, "limits are those of 'seq', which is no symbol"),
+        ({"limits": {"batch": (-1, 2)}}, "symbol 'batch' has the impossible limits -1 and 2"),
+        ({"limits": {"batch": (3, 2)}}, "symbol 'batch' has the impossible limits 3 and 2"),
+        ({"limits": {"batch": (1 << 50, None)}}, "symbol 'batch' has the impossible limits"),
+        ({"gears": ({},)}, "a gear does not have an extent for each symbol"),
+        ({"gears": ({"batch": -1},)}, "a gear has the impossible extent -1 for 'batch'"),
+        ({"gears": ({"batch": 5},), "limits": {"batch": (1, 4)}}, "a gear has the impossible extent 5 for 'batch'"),
     ],
 )
 def test_plans(plan: Plan, changes: dict[str, Any], reason: str) -> None:

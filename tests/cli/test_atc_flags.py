@@ -84,6 +84,7 @@ def test_reads_a_conversion() -> None:
     assert settings.model == Path("net.onnx")
     assert settings.choices == Choices(
         shapes={"x": (1, -1, "n"), "y": ()},
+        gears=(),
         fusion=False,
         level=2,
         switches={"A": False, "B": True},
@@ -123,8 +124,53 @@ def test_reads_outputs() -> None:
     assert convert(out_nodes="a:0; b;").choices.outputs == ("a:0", "b")
 
 
-def test_reads_a_range_as_an_open_extent() -> None:
-    assert convert(input_shape="x:1~8,3").choices.shapes == {"x": (-1, 3)}
+def test_reads_a_range() -> None:
+    assert convert(input_shape="x:01~8,3;y:2~-1").choices.shapes == {"x": ("1~8", 3), "y": ("2~-1",)}
+
+
+@pytest.mark.parametrize("text", ["x:8~1", "x:~8", "x:1~", "x:1~2~3", "x:-1~8", "x:" + "9" * 5000])
+def test_refuses_a_range_that_is_none(text: str) -> None:
+    assert failure({**BASE, "input_shape": text})[0] == "AF205"
+
+
+@pytest.mark.parametrize(
+    ("flags", "gears"),
+    [
+        (
+            {"input_shape": "x:-1,3;y:-1", "dynamic_batch_size": "1,4"},
+            [{"x": (1, 3), "y": (1,)}, {"x": (4, 3), "y": (4,)}],
+        ),
+        (
+            {"input_shape": "x:1,3,-1,-1;y:7", "dynamic_image_size": "8,6; 4,2;"},
+            [{"x": (1, 3, 8, 6), "y": (7,)}, {"x": (1, 3, 4, 2), "y": (7,)}],
+        ),
+        (
+            {"input_shape": "x:-1,-1;y:2,-1", "dynamic_dims": "1,2,3;4,5,6", "input_format": "ND"},
+            [{"x": (1, 2), "y": (2, 3)}, {"x": (4, 5), "y": (2, 6)}],
+        ),
+        ({"input_shape": "x:-1,3"}, []),
+    ],
+)
+def test_reads_gears(flags: dict[str, str], gears: list[dict[str, tuple[int, ...]]]) -> None:
+    assert convert(**flags).choices.gears == tuple(gears)
+
+
+@pytest.mark.parametrize(
+    ("flags", "code"),
+    [
+        ({"input_shape": "x:-1,3", "dynamic_batch_size": "1,a"}, "AF214"),
+        ({"input_shape": "x:-1,3", "dynamic_batch_size": "1,,2"}, "AF214"),
+        ({"input_shape": "x:-1,3", "dynamic_batch_size": "1," + "9" * 5000}, "AF214"),
+        ({"input_shape": "x:-1,3", "dynamic_batch_size": "1,-2"}, "AF223"),
+        ({"input_shape": "x:n,-1", "dynamic_batch_size": "1,2"}, "AF225"),
+        ({"dynamic_image_size": "1,2;3,4"}, "AF225"),
+        ({"dynamic_batch_size": "1,2"}, "AF229"),
+        ({"input_shape": "x:1,-1,-1", "dynamic_image_size": "1,2;3,4"}, "AF227"),
+        ({"input_shape": "x:1,3,-1,-1", "dynamic_image_size": "1,2;3,4", "input_format": "ND"}, "AF231"),
+    ],
+)
+def test_refuses_gears(flags: dict[str, str], code: str) -> None:
+    assert failure({**BASE, **flags})[0] == code
 
 
 @pytest.mark.parametrize(
@@ -202,11 +248,6 @@ def test_reads_an_inspection() -> None:
         ({**BASE, "external_weight": "1"}, "AF210", "--external_weight=1 is not supported: an artifact is one file"),
         ({**BASE, "precision_mode": "best"}, "AF214", "value 'best' of --precision_mode is invalid: there is no"),
         ({**BASE, "sparsity": "2"}, "AF214", "value '2' of --sparsity is invalid: there is no such value"),
-        (
-            {**BASE, "dynamic_batch_size": "1,2"},
-            "AF210",
-            "--dynamic_batch_size=1,2 is not supported: fixed gears come with a later version",
-        ),
         ({**BASE, "log": "loud"}, "AF214", "value 'loud' of --log is invalid: there is no such value"),
         (
             {**BASE, "optimization_switch": "A:maybe"},
@@ -231,7 +272,7 @@ def test_reads_an_inspection() -> None:
         (
             {**BASE, "input_shape": "x:1,2.5"},
             "AF205",
-            "'x:1,2.5' of --input_shape is no shape: extent '2.5' is neither a number nor a name",
+            "'x:1,2.5' of --input_shape is no shape: extent '2.5' is neither a number, a range nor a name",
         ),
         ({**BASE, "input_shape": "1,2"}, "AF205", "'1,2' of --input_shape is no shape: there is no name and colon"),
         ({**BASE, "input_shape": "x:1;x:2"}, "AF205", "'x:2' of --input_shape is no shape: input 'x' is given twice"),
@@ -285,8 +326,3 @@ def test_an_option_of_another_mode_is_not_ignored_silently() -> None:
 def test_what_happens_anyway_needs_no_word(name: str, value: str) -> None:
     read_settings({**BASE, name: value})
     assert find_warnings({**BASE, name: value}) == ()
-
-
-def test_warns_that_bounds_of_a_range_are_not_enforced() -> None:
-    (warning,) = find_warnings({**BASE, "input_shape": "x:1~10"})
-    assert warning.message.endswith("the bounds of a range are not enforced, its extent stays open")

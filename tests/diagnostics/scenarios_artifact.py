@@ -45,6 +45,17 @@ def running(*words: str, prepare: Callable[[], None] | None = None) -> Scenario:
     return scenario
 
 
+def opened(*words: str) -> Scenario:
+    """`autofusion run` with nine rows of a model that was compiled with WORDS."""
+
+    def scenario(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+        save_sum(Path("sum.onnx"))
+        transcribe("compile", "sum.onnx", "-o", "net", *words)
+        return ["run", "net.om", "--dim", "n=9"]
+
+    return scenario
+
+
 def edit(entry: str, change: Callable[[Any], None]) -> None:
     """Change the JSON of one entry of net.om and leave everything else, digests included, as it is."""
     with zipfile.ZipFile("net.om") as file:
@@ -230,6 +241,8 @@ SCENARIOS: dict[str, Scenario] = {
     "AF534": unfit_array,
     "AF535": no_threads,
     "AF536": index_out_of_range,
+    "AF537": opened("--input-shape=x:2~8,3"),
+    "AF538": opened("--input-shape=x:-1,3", "--dynamic-batch-size=1,2,4"),
     "AF540": running("--input", "x=junk.npy", prepare=save_arrays),
     "AF541": running("--input", "x=short.bin", prepare=save_arrays),
     "AF542": running("--input", "image=wide.npy", prepare=save_arrays),

@@ -31,6 +31,11 @@ def atc(*words: str) -> Scenario:
     return calling(*ATC, *words, model=relu)
 
 
+def gears(shape: str, *words: str) -> Scenario:
+    """`atc` with gears that are wrong."""
+    return atc(f"--input_shape={shape}", *words)
+
+
 def folder_as_output(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return ["atc", f"--model={write_model(relu())}", "--output=./"]
 
@@ -134,6 +139,19 @@ SCENARIOS: dict[str, Scenario] = {
     "AF217": wrong_switches,
     "AF218": atc("--fusion_switch_file=missing.cfg"),
     "AF219": atc("--precision_mode=allow_fp32_to_fp16", "--precision_mode_v2=origin"),
+    "AF220": gears("x:-1,3", "--dynamic_batch_size=4"),
+    "AF221": gears("x:-1,3", "--dynamic_batch_size=" + ",".join(map(str, range(1, 102)))),
+    "AF222": gears("x:-1,-1", "--dynamic_dims=1,3;2", "--input_format=ND"),
+    "AF223": gears("x:-1,3", "--dynamic_batch_size=0,1"),
+    "AF224": gears("x:-1,3", "--dynamic_batch_size=1,2,1"),
+    "AF225": gears("x:1~8,3", "--dynamic_batch_size=1,2"),
+    "AF226": gears("x:-1,-1", "--dynamic_batch_size=1,2"),
+    "AF227": gears("x:-1,3,8,8", "--dynamic_image_size=8,8;16,16"),
+    "AF228": gears("x:1,3,-1,-1", "--dynamic_image_size=8,8;16"),
+    "AF229": gears("x:1,3", "--dynamic_batch_size=1,2"),
+    "AF230": gears("x:-1,3", "--dynamic_dims=1,3;2,3", "--input_format=ND"),
+    "AF231": gears("x:-1,3", "--dynamic_dims=1;2"),
+    "AF232": gears("x:-1,3", "--dynamic_batch_size=1,2", "--dynamic_dims=1;2"),
     "AF601": other_model,
     "AF602": disagreement,
     "AF603": wrong_results,

@@ -7,6 +7,7 @@ import pytest
 from autofusion.errors import ModelError, UsageError
 from autofusion.frontend import Model, read_model
 from autofusion.ir import Dim, parse_dim
+from autofusion.lowering.limits import find_limits
 from frontend.models import model, node, save, tensor
 
 Extents = list[int | str | None] | None
@@ -123,3 +124,71 @@ def test_shapes_are_texts_that_can_be_read_again(tmp_path: Path) -> None:
     for extent in found.graph.value("in 0").shape or ():
         again: Dim = parse_dim(str(extent))
         assert again == extent
+
+
+def limits_of(found: Model) -> dict[str, tuple[int, int | None]]:
+    return find_limits(found.graph)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "limits"),
+    [
+        ({"in 0": ("1~512", -1)}, {"n": (1, 512)}),
+        ({"in 0": ("0~-1", -1)}, {}),
+        ({"in 0": ("2~-1", -1), "in 1": ("1~8",)}, {"n": (2, 8)}),
+        ({"in 0": ("1~8", "1~4"), "in 1": (-1,)}, {"n": (1, 8), "m": (1, 4)}),
+        ({"in 0": (3, "3~4")}, {"m": (3, 4)}),
+        ({"in 0": ("rows", -1), "in 1": ("1~8",)}, {"rows": (1, 8)}),
+    ],
+)
+def test_ranges_are_limits_of_symbols(
+    tmp_path: Path, shapes: dict[str, tuple[int | str, ...]], limits: dict[str, tuple[int, int | None]]
+) -> None:
+    assert limits_of(load(tmp_path, ["n", "m"], ["n"], shapes=shapes)) == dict(sorted(limits.items()))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "dims", "reason"),
+    [
+        (
+            {"in 0": ("1~8", -1), "in 1": ("9~10",)},
+            {},
+            "extent 0 of input 'in 1' is n, which cannot be both 1~8 and 9~10",
+        ),
+        ({"in 0": ("1~8", -1)}, {"n": 9}, "extent 0 of input 'in 0' is 9, not 1~8"),
+        ({"in 2": ("1~8",)}, {}, "extent 0 of input 'in 2' is n \\+ 1, not 1~8"),
+        ({"in 3": ("1~8",)}, {}, "extent 0 of input 'in 3' is 10, not 1~8"),
+    ],
+)
+def test_ranges_that_contradict(
+    tmp_path: Path, shapes: dict[str, tuple[int | str, ...]], dims: dict[str, int], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=f"AF132: {reason}"):
+        load(tmp_path, ["n", "m"], ["n"], ["n + 1"], [10], shapes=shapes, dims=dims)
+
+
+def test_gears_are_extents_of_symbols_and_limit_them(tmp_path: Path) -> None:
+    gears = [{"in 0": (2, 3), "in 1": (2,), "in 2": (3,)}, {"in 0": (4, 3), "in 1": (4,), "in 2": (5,)}]
+    found = load(tmp_path, ["n", 3], ["n"], ["n + 1"], gears=gears)
+    assert found.gears == ({"n": 2}, {"n": 4})
+    assert limits_of(found) == {"n": (2, 4)}
+
+
+@pytest.mark.parametrize(
+    ("gear", "reason"),
+    [
+        ({"in 0": (2, 4)}, "a gear has 4 for extent 1 of input 'in 0', which is 3 there"),
+        ({"in 0": (2, 3), "in 1": (5,)}, "a gear has 5 for extent 0 of input 'in 1', which is 2 there"),
+        ({"in 0": (2, 3), "in 2": (2,)}, "a gear has 2 for extent 0 of input 'in 2', which is 3 there"),
+        ({"in 3": (1,)}, "a gear leaves the extent 'n' open"),
+        ({"in 0": (2, 3, 4)}, "input 'in 0' has rank 2, which a gear exceeds"),
+    ],
+)
+def test_gears_that_contradict(tmp_path: Path, gear: dict[str, tuple[int, ...]], reason: str) -> None:
+    with pytest.raises(UsageError, match=f"AF132: {reason}"):
+        load(tmp_path, ["n", 3], ["n"], ["n + 1"], [1], gears=[gear])
+
+
+def test_a_gear_of_no_input(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="AF131: the model has no input 'other'"):
+        load(tmp_path, ["n"], gears=[{"other": (1,)}])

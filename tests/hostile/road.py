@@ -13,7 +13,7 @@ import onnxruntime
 from autofusion.compiler import compile_model, save_compilation
 from autofusion.errors import AutofusionError
 from autofusion.runtime import load
-from autofusion.services.run_inputs import generate_inputs
+from autofusion.services.run_inputs import choose_dims, generate_inputs
 
 # What these give is not defined: random numbers, and flags and modes that are neither on nor off.
 RANDOM = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
@@ -46,7 +46,7 @@ def travel(path: Path, folder: Path, enter: Callable[[str], None] = lambda stage
     enter("run")
     try:
         session = load(artifact, threads=1)
-        feeds = generate_inputs(session.inputs, seed=SEED)
+        feeds = generate_inputs(session.inputs, seed=SEED, dims=choose_dims(session.plan, {}))
         results = session.run(feeds)
     except Exception as error:  # noqa: BLE001 - as above
         return judge_error(error)

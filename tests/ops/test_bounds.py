@@ -10,7 +10,7 @@ from autofusion.ir.dims import floor_divide, maximum, minimum, modulo, substitut
 from autofusion.ops.bounds import bounds, greater, is_equal, is_less, smaller
 from autofusion.ops.broadcast import broadcast_extents
 
-SYMBOLS = {"n": symbol("n"), "m": symbol("m")}
+SYMBOLS = {"n": symbol("n"), "m": symbol("m"), "k": symbol("k", 2, 5)}
 
 
 def combine(parts: st.SearchStrategy[Dim]) -> st.SearchStrategy[Dim]:
@@ -27,7 +27,7 @@ def combine(parts: st.SearchStrategy[Dim]) -> st.SearchStrategy[Dim]:
 
 
 EXTENTS = st.recursive(st.sampled_from([*SYMBOLS.values(), *range(-3, 6)]), combine, max_leaves=5)
-NUMBERS = st.fixed_dictionaries({"n": st.integers(0, 7), "m": st.integers(0, 7)})
+NUMBERS = st.fixed_dictionaries({"n": st.integers(0, 7), "m": st.integers(0, 7), "k": st.integers(2, 5)})
 
 
 def number(dim: Dim, known: dict[str, int]) -> int:
@@ -51,6 +51,15 @@ def test_comparisons_are_right_where_they_answer(left: Dim, right: Dim, known: d
     assert is_less(left, right) in (None, a < b)
     assert number(smaller(left, right), known) == min(a, b)
     assert number(greater(left, right), known) == max(a, b)
+
+
+def test_limits_of_symbols_count() -> None:
+    k = symbol("k", 2, 5)
+    assert bounds(3 * k * k - k) == (7, 73)
+    assert smaller(k, 8) == k == greater(k, 1)
+    assert is_less(k, 6) is True
+    assert is_equal(k, 0) is False
+    assert is_equal(k, 5) is None
 
 
 def test_comparisons_answer_where_it_is_certain():

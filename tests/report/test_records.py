@@ -26,6 +26,8 @@ KEYS = [
     "precision",
     "weights",
     "carried",
+    "limits",
+    "gears",
 ]
 
 

@@ -26,6 +26,7 @@ def check_plan(plan: Plan, weight_bytes: int) -> None:
     symbols = frozenset(plan.symbols)
     if len(symbols) != len(plan.symbols):
         raise ValueError("a symbol occurs twice")
+    _check_extents_allowed(plan)
     for tensor in plan.tensors:
         _check_tensor(tensor, weight_bytes)
     for buffer in plan.buffers.values():
@@ -35,6 +36,22 @@ def check_plan(plan: Plan, weight_bytes: int) -> None:
     for step in plan.steps:
         _check_step(step, plan, symbols, known_sizes)
     _check_flow(plan)
+
+
+def _check_extents_allowed(plan: Plan) -> None:
+    """Limits are those of symbols, and every gear has an extent within them for each symbol."""
+    for symbol, (low, high) in plan.limits.items():
+        if symbol not in plan.symbols:
+            raise ValueError(f"limits are those of {symbol!r}, which is no symbol of the plan")
+        if not 0 <= low < _MAX_EXTENT or (high is not None and not low <= high < _MAX_EXTENT):
+            raise ValueError(f"symbol {symbol!r} has the impossible limits {low} and {high}")
+    for gear in plan.gears:
+        if set(gear) != set(plan.symbols):
+            raise ValueError("a gear does not have an extent for each symbol")
+        for symbol, extent in gear.items():
+            low, high = plan.limits.get(symbol, (0, None))
+            if not low <= extent <= (_MAX_EXTENT - 1 if high is None else high):
+                raise ValueError(f"a gear has the impossible extent {extent} for {symbol!r}")
 
 
 def _check_tensor(tensor: Tensor, weight_bytes: int) -> None:

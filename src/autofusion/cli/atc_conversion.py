@@ -43,6 +43,7 @@ def make_options(choices: Choices) -> CompileOptions:
     return CompileOptions(
         controls=controls,
         shapes=choices.shapes,
+        gears=choices.gears,
         pattern_directories=choices.pattern_directories,
         outputs=choices.outputs,
         output_types={name or EVERY_OUTPUT: DType(text) for name, text in choices.output_types.items()},
@@ -53,11 +54,11 @@ def make_options(choices: Choices) -> CompileOptions:
 def check_open_extents(model: Model, shapes: Mapping[str, tuple[Size, ...]]) -> None:
     """Raise UsageError AF132 where --input_shape asks for an open extent that the model fixes.
 
-    The artifact would take that one extent alone, which is not what CANN makes of -1.
+    The artifact would take that one extent alone, which is not what CANN makes of -1 or a range.
     """
     for name, shape in shapes.items():
         for axis, (given, declared) in enumerate(zip(shape, model.input_dims[name] or (), strict=False)):
-            if given == OPEN and declared.isdecimal():
+            if declared.isdecimal() and (given == OPEN or "~" in str(given)):
                 message = f"extent {axis} of input {name!r} is {declared} in the model and cannot be left open"
                 remedy = f"pass {declared} in --input_shape, or export the model with a dynamic axis there"
                 raise UsageError(Diagnostic("AF132", message, help=remedy))

@@ -87,10 +87,6 @@ def _split_choices(values: str, kind: Kind) -> tuple[str, ...]:
 
 _OFF = ("0", "false", "f", "n", "no")
 _ON = ("1", "true", "t", "y", "yes")
-_SYMBOLIC = (
-    'leave extents open, as in --input_shape="x:-1,3,224,224" or "x:1~8,3,224,224": one artifact then takes them all'
-)
-_GEARS = "fixed gears come with a later version"
 _FLOAT = "drop the option; --keep_dtype names nodes that keep their type"
 _CONVERT = "convert the arrays to that type before they are given, or change the type of the input in the model"
 _PRECISIONS = (
@@ -145,7 +141,7 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _yes(
                 "input_shape",
                 '"x:1,3,224,224;y:1~8,8"',
-                "Extents of the inputs; -1 and a range leave one open, a name makes it a symbol.",
+                "Extents of the inputs; -1 leaves one open, 1~8 within limits, a name makes it a symbol.",
                 modes=(0, 1, 3),
             ),
             _warn("weight", "FILE", "weight files belong to Caffe models"),
@@ -157,9 +153,19 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
                 'write the ranges into --input_shape, as in "x:1~8,3,224,224"',
             ),
             _warn("input_hint_shape", "SHAPES", "no shape is preferred over others"),
-            _no("dynamic_batch_size", '"1,2,4"', _GEARS, _SYMBOLIC),
-            _no("dynamic_image_size", '"416,416;832,832"', _GEARS, _SYMBOLIC),
-            _no("dynamic_dims", '"1,2;3,4"', _GEARS, _SYMBOLIC),
+            _yes("dynamic_batch_size", '"1,2,4"', "The only batches, for -1 as an input's first extent.", modes=(0, 3)),
+            _yes(
+                "dynamic_image_size",
+                '"416,416;832,832"',
+                "The only heights and widths, for -1 in input_shape.",
+                modes=(0, 3),
+            ),
+            _yes(
+                "dynamic_dims",
+                '"1,2;3,4"',
+                "The only extents, for each -1 in input_shape; needs input_format=ND.",
+                modes=(0, 3),
+            ),
         ),
         "Output": (
             _yes("output", "PATH", "Where the artifact goes; the suffix .om is added where it is missing.", modes=(0,)),

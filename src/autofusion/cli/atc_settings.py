@@ -17,6 +17,7 @@ from autofusion.cli.atc_values import (
     read_output,
     read_precision_mode,
 )
+from autofusion.cli.gears import Gear, read_gears
 from autofusion.cli.values import parse_shapes, parse_switches, split_names
 from autofusion.diagnostics import Diagnostic, Severity
 from autofusion.errors import UsageError
@@ -29,14 +30,16 @@ if TYPE_CHECKING:
 class Choices:
     """How a model is to be compiled.
 
-    `shapes` are the extents that fix the inputs, `switches` those of --optimization_switch, which win over those of
-    `switch_file`; `blacklist` and `whitelist` name fusions, `no_fusion_ops` operator types; `skip_file` is the
-    file of nodes to skip, `scope` names or globs of the only nodes that may fuse, `rule_file` has manual rules.
-    `outputs` are the values to compute instead of the model's outputs.  `output_types` has the element type for each
-    output as ONNX spells it; its key "" stands for all.  `precision` is a mode, `keep_file` names nodes left out of it.
+    `shapes` are the extents that fix the inputs, `gears` the only shapes that they may have, `switches` those of
+    --optimization_switch, which win over those of `switch_file`; `blacklist` and `whitelist` name fusions,
+    `no_fusion_ops` operator types; `skip_file` is the file of nodes to skip, `scope` names or globs of the only nodes
+    that may fuse, `rule_file` has manual rules.  `outputs` are the values to compute instead of the model's outputs.
+    `output_types` has the element type for each output as ONNX spells it; its key "" stands for all.  `precision` is
+    a mode, `keep_file` names nodes left out of it.
     """
 
     shapes: Mapping[str, tuple[Size, ...]]
+    gears: tuple[Gear, ...]
     fusion: bool
     level: int
     switches: Mapping[str, bool]
@@ -143,8 +146,6 @@ def _warnings(flags: Mapping[str, str]) -> Iterator[str]:
         elif option.modes and mode not in option.modes:
             known = ", ".join(map(str, option.modes))
             yield f"--{name} has no effect in mode {mode}: it belongs to mode {known}"
-    if "~" in flags.get("input_shape", ""):
-        yield "--input_shape: the bounds of a range are not enforced, its extent stays open"
 
 
 def _read_conversion(flags: Mapping[str, str]) -> Conversion:
@@ -181,8 +182,10 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
     if flags.get("input_format") in ("NHWC", "NDHWC"):
         remedy = "leave --input_format out, or pass NCHW, NCDHW or ND"
         raise invalid_value("input_format", flags["input_format"], "an ONNX model has its channels first", remedy)
+    shapes = _read_shapes(flags)
     return Choices(
-        shapes=_read_shapes(flags),
+        shapes=shapes,
+        gears=read_gears(flags, shapes, flags.get("input_format", "NCHW")),
         fusion=flags.get("oo_level") != "O1" and flags.get("auto_fusion") != "off",
         level=int(flags.get("fusion_level", "2")),
         switches=parse_switches(flags.get("optimization_switch", "")),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from autofusion.cli.environment import disabled_fusions
+from autofusion.cli.gears import read_gears
 from autofusion.cli.output import warn_of_kept_types, warn_of_passes
 from autofusion.cli.values import parse_dims, parse_shapes, parse_switches, split_names
 
@@ -54,11 +55,13 @@ def read_options(ctx: click.Context) -> CompileOptions:
     )
     warn_of_passes(controls)
     warn_of_kept_types(given["precision_mode"], given["keep_dtype"] is not None, "--keep-dtype")
+    shapes = parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {}
     return CompileOptions(
         backend=given["backend"],
         controls=controls,
         dims=parse_dims(given["dims"]),
-        shapes=parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {},
+        shapes=shapes,
+        gears=read_gears(given, shapes),
         pattern_directories=given["pattern_dir"],
         exact=given["exact"],
         precision=read_precision(given["precision_mode"], given["keep_dtype"]),
@@ -224,7 +227,31 @@ _OPTIONS = (
         metavar='"X:1,3,224,224;.."',
         expose_value=False,
         callback=_keep,
-        help="Extents of the inputs; -1 leaves one open, a name makes it a symbol.",
+        help="Extents of the inputs; -1 leaves one open, 1~8 within limits, a name makes it a symbol.",
+    ),
+    click.option(
+        "--dynamic-batch-size",
+        "--dynamic_batch_size",
+        metavar="1,2,4",
+        expose_value=False,
+        callback=_keep,
+        help="The only batches, for -1 as the first extent.",
+    ),
+    click.option(
+        "--dynamic-image-size",
+        "--dynamic_image_size",
+        metavar='"416,416;832,832"',
+        expose_value=False,
+        callback=_keep,
+        help="The only heights and widths, for -1 in --input-shape.",
+    ),
+    click.option(
+        "--dynamic-dims",
+        "--dynamic_dims",
+        metavar='"1,128;2,128"',
+        expose_value=False,
+        callback=_keep,
+        help="The only extents, for each -1 in --input-shape.",
     ),
     click.option(
         "--dim",

@@ -13,8 +13,15 @@ from autofusion.errors import UsageError
 if TYPE_CHECKING:
     from autofusion.plan import Size
 
+_MOST_DIGITS = 18
+
 OPEN = -1
 """An extent of `--input_shape` that stays what the model says."""
+
+
+def is_number(text: str) -> bool:
+    """True for the digits of a number from 0 up that an extent may be."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
@@ -22,7 +29,7 @@ def parse_dims(texts: Sequence[str], option: str = "--dim") -> dict[str, int]:
     dims: dict[str, int] = {}
     for text in texts:
         name, equals, extent = (part.strip() for part in text.partition("="))
-        if not (name and equals and extent.isdecimal()):
+        if not (name and equals and is_number(extent)):
             message = f"{text!r} of {option} is no extent of a dimension"
             raise UsageError(Diagnostic("AF204", message, help=f"write {option} batch=2"))
         dims[name] = int(extent)
@@ -64,7 +71,7 @@ def parse_minimums(texts: Sequence[str], option: str = "--min") -> dict[str, int
 def parse_shapes(text: str, option: str = "--input_shape") -> dict[str, tuple[Size, ...]]:
     """`"x:batch,3,224,224;y:1,-1"` as shapes by input; raises UsageError.
 
-    `-1` and `1~10` are `OPEN`, a name is a symbol, and `"n:"` is a scalar.
+    `-1` is `OPEN`, `1~10` a range, a name a symbol, and `"n:"` is a scalar.
     An input's name may itself contain colons: the last one ends it.
     """
     shapes: dict[str, tuple[Size, ...]] = {}
@@ -103,14 +110,14 @@ def _parse_extent(text: str, part: str, option: str) -> Size:
     if text == "-1":
         return OPEN
     low, tilde, high = text.partition("~")
-    if tilde and low.isdecimal() and (high.isdecimal() or high == "-1"):
-        return OPEN
-    if not text.isdecimal():
-        raise _bad_shape(part, f"extent {text!r} is neither a number nor a name", option)
+    if tilde and is_number(low) and (high == "-1" or (is_number(high) and int(low) <= int(high))):
+        return f"{int(low)}~{int(high)}"
+    if not is_number(text):
+        raise _bad_shape(part, f"extent {text!r} is neither a number, a range nor a name", option)
     return int(text)
 
 
 def _bad_shape(part: str, reason: str, option: str) -> UsageError:
     message = f"{part!r} of {option} is no shape: {reason}"
-    remedy = f'write {option}="x:1,3,224,224;y:1,8", with -1 for an extent that stays open'
+    remedy = f'write {option}="x:1,3,224,224;y:1,8", with -1 for an extent that stays open, 1~8 within limits'
     return UsageError(Diagnostic("AF205", message, help=remedy))

@@ -88,6 +88,20 @@ ARTIFACT_CODES = (
         "Give inputs whose numbers are in range.",
     ),
     Code(
+        "AF537",
+        "extent beyond its limits",
+        "An extent of an input lies outside of the range that the model was compiled for, or that its tables allow.",
+        "Give inputs of other extents.",
+        "E10050",
+    ),
+    Code(
+        "AF538",
+        "no gear",
+        "The model was compiled for certain shapes alone, and the inputs have others.",
+        "Give inputs of the shapes that the message lists.",
+        "E10050",
+    ),
+    Code(
         "AF540",
         "file of inputs",
         "A file of arrays cannot be read.",

@@ -17,6 +17,9 @@ from autofusion.ir.dims import Expr, substitute
 from autofusion.ir.scope import Names
 from autofusion.ops.inference import MAX_RANK
 
+Limits = tuple[int, int | None]
+"""The least and the greatest number that an extent may be; None for no greatest."""
+
 _UNNAMED = frozenset({"", "?", "*", "None", "none", "-1"})
 _MAX_EXPRESSION = 80
 # Texts of extents are parts of a plan, where long ones have no place.
@@ -37,6 +40,8 @@ class Dimensions:
         self._shapes: dict[str, Shape | None] = {}
         self._symbols: dict[str, Dim] = {}
         self._bound: dict[str, Dim] = {}
+        self._ranges: list[tuple[str, Dim, Limits]] = []
+        self._limits: dict[str, Limits] = {}
         protos = {value.name: _shape_of(value) for value in inputs}
         texts = [extent.dim_param for proto in protos.values() if proto for extent in proto.dim]
         self._names = Names(filter(_is_symbol, texts))
@@ -67,6 +72,7 @@ class Dimensions:
     def bind_shapes(self, shapes: Mapping[str, Sequence[int | str]]) -> None:
         """Fix the extents of whole inputs: a number, a symbol or expression, or -1 for what the model says.
 
+        A range, such as `1~512`, leaves an extent open within limits, which hold once `limit_symbols` was called.
         Raises UsageError for an unknown input, another rank, or an extent that contradicts the model or another one.
         """
         for name, wanted in shapes.items():
@@ -85,6 +91,67 @@ class Dimensions:
             if extent < 0:
                 raise _misuse(BOUND_EXTENT, f"dimension {name!r} cannot be {extent}")
             self._unify(self._substitute(target), extent, f"dimension {name!r}")
+
+    def limit_symbols(self) -> None:
+        """Make the ranges that `bind_shapes` was given limits of their symbols; no binding may follow.
+
+        Raises UsageError for a range that an extent of the model, or a binding, lies outside of.
+        """
+        for where, extent, (low, high) in self._ranges:
+            settled = self._substitute(extent)
+            name = _symbol_name(settled)
+            if isinstance(settled, int) and low <= settled <= (settled if high is None else high):
+                continue
+            shown = _spell_range(low, high)
+            if name is None:
+                remedy = "" if isinstance(settled, int) else "give ranges to the symbols that it is made of"
+                raise _misuse(BOUND_EXTENT, f"{where} is {settled}, not {shown}", remedy)
+            least, most = self._limits.get(name, (0, None))
+            tightest = min((bound for bound in (high, most) if bound is not None), default=None)
+            self._limits[name] = max(low, least), tightest
+            if tightest is not None and tightest < max(low, least):
+                message = f"{where} is {name}, which cannot be both {_spell_range(least, most)} and {shown}"
+                raise _misuse(BOUND_EXTENT, message, "give one range to extents of one symbol")
+
+    def read_gears(self, gears: Sequence[Mapping[str, Sequence[int]]]) -> tuple[dict[str, int], ...]:
+        """The extents of all symbols for each of `gears`, which have shapes of inputs; they limit the symbols.
+
+        Raises UsageError where a gear contradicts the model, a range or itself, or leaves an extent open.
+        """
+        found = tuple(map(self._read_gear, gears))
+        for name in found[0] if found else ():
+            extents = [gear[name] for gear in found]
+            self._limits[name] = min(extents), max(extents)
+        return found
+
+    def _read_gear(self, gear: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        known: dict[str, int] = {}
+        given = [(name, axis, extent) for name, shape in gear.items() for axis, extent in enumerate(shape)]
+        for name, axis, extent in given:
+            name_of_extent = _symbol_name(self._read_axis(name, axis))
+            if name_of_extent is not None:
+                known.setdefault(name_of_extent, extent)
+        for name, axis, extent in given:
+            settled = substitute(self._read_axis(name, axis), known)
+            if settled != extent:
+                problem = f"a gear has {extent} for extent {axis} of input {name!r}, which is {settled} there"
+                raise _misuse(BOUND_EXTENT, problem, "extents that the model calls alike are equal in every gear")
+        for name in sorted(self._known_symbols()):
+            low, high = self._limits.get(name, (0, None))
+            if name not in known:
+                remedy = "give every input with open extents in --input_shape, with -1 for what the gears tell"
+                raise _misuse(BOUND_EXTENT, f"a gear leaves the extent {name!r} open", remedy)
+            if not low <= known[name] <= (known[name] if high is None else high):
+                raise _misuse(BOUND_EXTENT, f"a gear has {known[name]} for {name!r}, not {_spell_range(low, high)}")
+        return known
+
+    def _read_axis(self, name: str, axis: int) -> Dim:
+        if name not in self._shapes:
+            raise _unknown(UNKNOWN_INPUT, "input", name, self._shapes)
+        shape = self.shape(name) or ()
+        if axis >= len(shape):
+            raise _misuse(BOUND_EXTENT, f"input {name!r} has rank {len(shape)}, which a gear exceeds")
+        return shape[axis]
 
     def _read_text(self, text: str) -> Dim:
         extent = _parse_expression(text)
@@ -114,8 +181,11 @@ class Dimensions:
         if len(shape) != len(wanted):
             raise _misuse(BOUND_EXTENT, f"input {name!r} has rank {len(shape)}, but {len(wanted)} extents are given")
         for axis, (extent, given) in enumerate(zip(shape, wanted, strict=True)):
-            if given != -1:
-                where = f"extent {axis} of input {name!r}"
+            where = f"extent {axis} of input {name!r}"
+            limits = read_range(given) if isinstance(given, str) else None
+            if limits is not None:
+                self._ranges.append((where, extent, limits))
+            elif given != -1:
                 self._unify(self._substitute(extent), _read_given(given, where), where)
 
     def _unify(self, extent: Dim, given: Dim, where: str) -> None:
@@ -138,11 +208,23 @@ class Dimensions:
             if following == extent:
                 break
             extent = following
-        return extent
+        return substitute(extent, {name: symbol(name, *limits) for name, limits in self._limits.items()})
 
     def _known_symbols(self) -> set[str]:
         shapes = [shape for name in self._shapes if (shape := self.shape(name)) is not None]
         return {name for shape in shapes for extent in shape for name in symbols(extent)}
+
+
+def read_range(text: str) -> Limits | None:
+    """The limits that `1~512` means, or `1~-1` for no greatest; None for a text that is no range."""
+    low, tilde, high = (part.strip() for part in text.partition("~"))
+    if not (tilde and low.isdecimal() and (high.isdecimal() or high == "-1")):
+        return None
+    return int(low), None if high == "-1" else int(high)
+
+
+def _spell_range(low: int, high: int | None) -> str:
+    return f"{low}~{-1 if high is None else high}"
 
 
 def _shape_of(value: ValueInfoProto) -> TensorShapeProto | None:

@@ -17,7 +17,8 @@ class Model:
     `path` is the file's name without folders.  `operator_count` counts the nodes, those of
     control-flow graphs included and local functions expanded, without Constant nodes.
     `input_dims` are the extents as the file spells them, "?" where it says nothing, None
-    where it gives no rank.  `output_names` has every text that names an output, by value or as
+    where it gives no rank.  `gears` are the only extents that its symbols are wanted to have, all of
+    them in each; () where any will do.  `output_names` has every text that names an output, by value or as
     `node:index`, with the output meant.
     """
 
@@ -29,4 +30,5 @@ class Model:
     path: str
     operator_count: int
     input_dims: Mapping[str, tuple[str, ...] | None]
+    gears: tuple[Mapping[str, int], ...]
     output_names: Mapping[str, str]

@@ -35,6 +35,7 @@ def read_model(
     *,
     dims: Mapping[str, int] = MappingProxyType({}),
     shapes: Mapping[str, tuple[int | str, ...]] = MappingProxyType({}),
+    gears: Sequence[Mapping[str, Sequence[int]]] = (),
     outputs: Sequence[str] = (),
     operators: Operators = MappingProxyType({}),
 ) -> Model:
@@ -43,18 +44,19 @@ def read_model(
     Args:
         path: An ONNX file; external data lies in its folder.
         dims: Numbers for dimension parameters, named as the file spells them or by their symbol.
-        shapes: Extents of whole inputs: numbers, symbols or expressions, -1 for what the file says.
+        shapes: Extents of whole inputs: numbers, symbols or expressions, -1 for what the file says, ranges `1~512`.
+        gears: The only shapes of inputs that are wanted, each with all inputs whose extents are open.
         outputs: Values to compute instead of the file's outputs, by name or as `node:index`; () for those.
         operators: Operators that the user declared beside those of ONNX.
 
     Raises:
         ModelError: The file is broken, contradicts itself or uses what is not supported.
-        UsageError: `dims`, `shapes` or `outputs` name something unknown or contradict the model.
+        UsageError: `dims`, `shapes`, `gears` or `outputs` name something unknown or contradict the model.
         PatternError: One of `operators` is defined by the model itself.
     """
     storage = Storage(path)
     try:
-        return _read_proto(parse_model(storage), storage, dims, shapes, outputs, operators)
+        return _read_proto(parse_model(storage), storage, dims, shapes, gears, outputs, operators)
     except UnicodeDecodeError as error:
         raise not_a_model(path.name, "it has a tensor of strings that are not UTF-8") from error
     except OSError as error:
@@ -90,6 +92,7 @@ def _read_proto(
     storage: Storage,
     dims: Mapping[str, int],
     shapes: Mapping[str, tuple[int | str, ...]],
+    gears: Sequence[Mapping[str, Sequence[int]]],
     outputs: Sequence[str],
     operators: Operators,
 ) -> Model:
@@ -109,6 +112,8 @@ def _read_proto(
     dimensions = Dimensions(inputs)
     dimensions.bind_shapes(shapes)
     dimensions.bind_symbols(dims)
+    dimensions.limit_symbols()
+    extents = dimensions.read_gears(gears)
     names = Names(all_names(proto.graph))
     inliner = Inliner(proto.functions, names)
     inliner.check_size(proto.graph)
@@ -125,6 +130,7 @@ def _read_proto(
         path=storage.path.name,
         operator_count=reader.operator_count,
         input_dims={name: dimensions.declared[name] for name in graph.inputs},
+        gears=extents,
         output_names={text: name for text, name in name_results(proto.graph).items() if name in graph.outputs},
     )
 

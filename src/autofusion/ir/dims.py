@@ -13,6 +13,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 
+class Symbol(str):
+    """The name of an extent, with the least and the greatest number that it may be (None for no greatest).
+
+    Names alone tell symbols apart: where two meet that differ in their limits, one of them is kept.
+    """
+
+    __slots__ = ("high", "low")
+
+    low: int
+    high: int | None
+
+    def __new__(cls, name: str, low: int = 0, high: int | None = None) -> Symbol:
+        """The symbol called `name`; raises nothing."""
+        made = super().__new__(cls, name)
+        made.low, made.high = low, high
+        return made
+
+
 @dataclass(frozen=True)
 class Call:
     """An atom that is no polynomial: `floordiv`, `mod`, `min` or `max` of two extents."""
@@ -28,7 +46,7 @@ class Call:
         return f"({_operand(self.left)}{sign}{_operand(self.right)})"
 
 
-Atom = str | Call
+Atom = Symbol | Call
 Monomial = tuple[Atom, ...]
 
 
@@ -70,12 +88,15 @@ class Expr:
 Dim = int | Expr
 
 
-def symbol(name: str) -> Expr:
-    """The extent called `name`; raises ValueError unless it is an identifier that `parse_dim` reads back as itself."""
+def symbol(name: str, low: int = 0, high: int | None = None) -> Expr:
+    """The extent called `name`, which is never less than `low` or more than `high`.
+
+    Raises ValueError unless the name is an identifier that `parse_dim` reads back as itself.
+    """
     # Python has no names that are keywords, and reads others in Unicode's form NFKC.
     if not name.isidentifier() or keyword.iskeyword(name) or unicodedata.normalize("NFKC", name) != name:
         raise ValueError(f"{name!r} is no symbol name")
-    return Expr((((name,), 1),))
+    return Expr((((Symbol(name, low, high),), 1),))
 
 
 def add(left: Dim, right: Dim) -> Dim:
@@ -192,7 +213,7 @@ def substitute(dim: Dim, known: Mapping[str, Dim]) -> Dim:
         part: Dim = factor
         for atom in monomial:
             if isinstance(atom, str):
-                part = multiply(part, known.get(atom, symbol(atom)))
+                part = multiply(part, known.get(atom, Expr((((atom,), 1),))))
             else:
                 part = multiply(
                     part, _APPLY[atom.function](substitute(atom.left, known), substitute(atom.right, known))

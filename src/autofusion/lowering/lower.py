@@ -13,6 +13,7 @@ from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.depth_first import join_depthwise
 from autofusion.lowering.layout import assign_layouts
+from autofusion.lowering.limits import find_limits
 from autofusion.lowering.narrowed import narrow_exact, narrow_weights
 from autofusion.lowering.packed import pack_weights
 from autofusion.lowering.records import Backend, Lowered, StoredWeight
@@ -26,6 +27,7 @@ def lower(
     *,
     backend: Backend,
     exact: bool = False,
+    gears: Sequence[Mapping[str, int]] = (),
     storage: DType | None = None,
     kept: Mapping[str, str] = MappingProxyType({}),
     halves: Sequence[DType] = (),
@@ -34,7 +36,7 @@ def lower(
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
-    `exact` forbids algorithms with larger rounding errors than plain sums.
+    `exact` forbids algorithms with larger rounding errors than plain sums; `gears` are the only extents to run with.
     With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for
     those of the ONNX nodes in `kept`, which says of each who wants it so.  Weights that a type of `halves` holds
     without any change are stored in it, which needs no word.
@@ -53,7 +55,9 @@ def lower(
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:
         draft, stored = narrow_weights(draft, storage, kept)
-    return replace(assemble(draft, (node.name for node in graph.topological())), stored=stored)
+    lowered = assemble(draft, (node.name for node in graph.topological()))
+    plan = lowered.plan._replace(limits=find_limits(graph, gears), gears=tuple(gears))
+    return replace(lowered, plan=plan, stored=stored)
 
 
 def _check_inputs(graph: Graph, scope: Scope) -> None:

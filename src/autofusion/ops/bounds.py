@@ -1,4 +1,4 @@
-"""What is certain about a symbolic extent when every symbol is at least 0."""
+"""What is certain about a symbolic extent when every symbol lies within its limits."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _monomial_bounds(monomial: tuple[Atom, ...]) -> tuple[Bound, Bound]:
     low = 1
     high: Bound = 1
     for atom in monomial:
-        least, most = (0, None) if isinstance(atom, str) else _call_bounds(atom)
+        least, most = _call_bounds(atom) if isinstance(atom, Call) else (atom.low, atom.high)
         if least is None or least < 0:
             return None, None
         low = low * least

@@ -1,7 +1,7 @@
 """The plan: records shared by lowering and the runtime, their sizes and memory. Imports errors and numpy alone."""
 
 from autofusion.plan.kernels import ACTIVATIONS, KERNELS, MAX_OPERANDS, MAX_RESULTS, NORMS, Kernel
-from autofusion.plan.records import Buffer, Layout, Plan, Role, Setting, Size, Step, Tensor
+from autofusion.plan.records import Buffer, Layout, Limits, Plan, Role, Setting, Size, Step, Tensor
 from autofusion.plan.sizes import evaluate_shape, evaluate_size, size_symbols
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Buffer",
     "Kernel",
     "Layout",
+    "Limits",
     "Plan",
     "Role",
     "Setting",

@@ -18,6 +18,9 @@ Size = int | str
 Setting = int | float | str | bool | None | list["Setting"] | dict[str, "Setting"]
 """A step attribute: plain JSON."""
 
+Limits = tuple[int, int | None]
+"""The least and the greatest number that an extent may be; None for no greatest."""
+
 Role = Literal["input", "output", "constant", "inner"]
 Layout = Literal["plain", "nhwc"]
 
@@ -73,7 +76,9 @@ class Plan(NamedTuple):
     """A lowered model.
 
     `inputs` and `outputs` are buffer names in the model's order.  `symbols` lists every
-    dimension symbol; its extent is read from the shapes of the given inputs.
+    dimension symbol; its extent is read from the shapes of the given inputs.  `limits` has those of
+    symbols that may not be any number.  `gears` are the only combinations of extents that the model
+    takes, each with a number for every symbol; it takes all where there are none.
     """
 
     backend: Literal["native", "reference"]
@@ -83,3 +88,5 @@ class Plan(NamedTuple):
     buffers: Mapping[str, Buffer]
     tensors: tuple[Tensor, ...]
     steps: tuple[Step, ...]
+    limits: Mapping[str, Limits] = MappingProxyType({})
+    gears: tuple[Mapping[str, int], ...] = ()

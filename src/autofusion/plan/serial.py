@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Literal, cast
 
 from autofusion.plan.fields import Fields, Table, format_json, parse_json
-from autofusion.plan.records import Buffer, Plan, Setting, Step, Tensor
+from autofusion.plan.records import Buffer, Limits, Plan, Setting, Step, Tensor
 
-_PLAN = ("backend", "inputs", "outputs", "symbols", "buffers", "tensors", "steps")
+_PLAN = ("backend", "inputs", "outputs", "symbols", "limits", "gears", "buffers", "tensors", "steps")
 _BUFFER = ("name", "dtype", "shape", "role", "layout", "pitch", "alias", "tensor")
 _TENSOR = ("name", "dtype", "shape", "offset", "bytes")
 _STEP = ("kernel", "node", "op", "inputs", "outputs", "attributes", "origin")
@@ -27,6 +27,8 @@ def dump_plan(plan: Plan) -> str:
         "inputs": plan.inputs,
         "outputs": plan.outputs,
         "symbols": plan.symbols,
+        "limits": dict(plan.limits),
+        "gears": plan.gears,
         "buffers": [{**buffer._asdict(), "name": name} for name, buffer in plan.buffers.items()],
         "tensors": [tensor._asdict() for tensor in plan.tensors],
         "steps": [{**step._asdict(), "attributes": encode_setting(step.attributes)} for step in plan.steps],
@@ -95,7 +97,28 @@ def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
         buffers=named,
         tensors=_read_tensors(Table("plan.tensors", plan.items("tensors"), _TENSOR)),
         steps=_read_steps(Table("plan.steps", plan.items("steps"), _STEP), decode),
+        limits=_read_limits(plan.object("limits")),
+        gears=tuple(_read_gear(index, gear) for index, gear in enumerate(plan.items("gears"))),
     )
+
+
+def _read_limits(record: dict[str, object]) -> dict[str, Limits]:
+    limits: dict[str, Limits] = {}
+    for symbol, value in record.items():
+        match value:
+            case [int() as low, int() | None as high] if type(low) is int and type(high) is not bool:
+                limits[symbol] = low, high
+            case _:
+                raise ValueError(f"plan.limits.{symbol:.40} is {value!r:.40}, not two limits")
+    return limits
+
+
+def _read_gear(index: int, value: object) -> dict[str, int]:
+    place = f"plan.gears[{index}]"
+    if not isinstance(value, dict):
+        raise ValueError(f"{place} is {value!r:.40}, not of type dict")
+    gear = Fields(place, cast(object, value), tuple(cast(dict[str, object], value)))
+    return {symbol: gear.number(symbol) for symbol in gear.fields}
 
 
 def _read_buffers(table: Table) -> list[Buffer]:

@@ -123,7 +123,8 @@ class FusionReport:
     Operators count the nodes of nested graphs too and leave Constant nodes out; `steps` counts kernel
     calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
     `precision` is the precision mode, `weights` those that it was to store in two bytes an element, `carried` the types
-    of two bytes whose values are carried in float32.
+    of two bytes whose values are carried in float32.  `limits` has the least and the greatest number (None for none)
+    of open extents that may not be any, `gears` the only combinations of them.
     """
 
     operators_before: int
@@ -140,6 +141,8 @@ class FusionReport:
     precision: str = "must_keep_origin_dtype"
     weights: tuple[StoredWeight, ...] = ()
     carried: tuple[str, ...] = ()
+    limits: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
+    gears: tuple[Mapping[str, int], ...] = ()
 
     @property
     def host_steps(self) -> int:
@@ -166,6 +169,8 @@ class FusionReport:
             "precision": self.precision,
             "weights": [{**asdict(row), "nodes": list(row.nodes)} for row in self.weights],
             "carried": list(self.carried),
+            "limits": {name: list(limits) for name, limits in self.limits.items()},
+            "gears": [dict(gear) for gear in self.gears],
         }
 
     @classmethod
@@ -187,11 +192,28 @@ class FusionReport:
             precision=_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
             weights=_rows({"weights": [], **data}, "weights", _read_weight),
             carried=tuple(map(str, _list({"carried": [], **data}, "carried"))),
+            limits=_read_limits(_table({"limits": {}, **data}, "limits")),
+            gears=_rows({"gears": [], **data}, "gears", _read_gear),
         )
 
     def matched(self, pattern: str) -> int:
         """How often the pattern with this display name was applied."""
         return sum(row.matched for row in self.patterns if row.name == pattern)
+
+
+def _read_limits(table: Json) -> dict[str, tuple[int, int | None]]:
+    limits: dict[str, tuple[int, int | None]] = {}
+    for name, pair in table.items():
+        match pair:
+            case [int() as low, int() | None as high]:
+                limits[name] = low, high
+            case _:
+                raise ValueError(f"the limits of {name!r} are {pair!r}, not two numbers")
+    return limits
+
+
+def _read_gear(row: Json) -> Mapping[str, int]:
+    return {name: _number(row, name) for name in row}
 
 
 def _read_pattern(row: Json) -> PatternCount:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from autofusion.report.misses import group_misses
 from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
@@ -18,7 +18,8 @@ def render_text(report: FusionReport) -> str:
     """The whole report, with a final line break.
 
     The pattern blocks, the normal forms where there are any, and the three totals come first; types that are carried
-    in another, weights that were to be stored in two bytes, host steps and near misses follow only where there are any.
+    in another, gears or limits of extents, weights that were to be stored in two bytes, host steps and near misses
+    follow only where there are any.
     """
     lines = ["Graph Fusion Report:", "======================"]
     for row in report.patterns:
@@ -33,6 +34,10 @@ def render_text(report: FusionReport) -> str:
     ]
     if report.carried:
         lines += ["", render_carried(report.carried, report.precision)]
+    if report.gears:
+        lines += ["", f"Gears: {'; '.join(map(_spell_gear, report.gears))}"]
+    elif report.limits:
+        lines += ["", f"Extents: {', '.join(_spell_limits(*entry) for entry in report.limits.items())}"]
     if report.weights:
         lines += ["", *render_stored(report.weights)]
     if report.host:
@@ -98,6 +103,16 @@ def _miss_lines(misses: tuple[MissedNode, ...]) -> Iterator[str]:
             yield f"    help: {first.help}"
     if len(ordered) < len(misses):
         yield "  Every one with its reason: autofusion report ARTIFACT --why"
+
+
+def _spell_gear(gear: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={extent}" for name, extent in gear.items())
+
+
+def _spell_limits(name: str, limits: tuple[int, int | None]) -> str:
+    """A range as `--input_shape` takes it."""
+    low, high = limits
+    return f"{name} {low}~{-1 if high is None else high}"
 
 
 def _normal_forms(report: FusionReport) -> str:

@@ -7,13 +7,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ArtifactError, InputError
 from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import STRING
 from autofusion.plan.memory import Life, Memory, find_lives, place_lives
+from autofusion.runtime.bound import BroadcastError
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.records import KERNEL_CODES, Place, Space
-from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims
+from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims, show_dims
 from autofusion.runtime.sizes import bind_steps
 from autofusion.runtime.views import stored_bytes
 
@@ -63,7 +66,7 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int, earlier: Binding | N
     that a decoder's cache may grow by one token from run to run.
 
     Raises:
-        InputError: AF533 where the dims give a buffer an impossible extent.
+        InputError: AF533 where the dims give a buffer an impossible extent, or shapes that do not broadcast.
         ArtifactError: The plan is damaged.
     """
     shapes = bind_shapes(plan, dims)
@@ -97,14 +100,7 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int, earlier: Binding | N
         places=places,
         slots=slots,
         arena_bytes=memory.total,
-        records=encode_plan(
-            plan,
-            shapes,
-            places,
-            scratch_place,
-            earlier=None if earlier is None else earlier.records,
-            same=() if earlier is None else _find_same(earlier, steps, shapes, places, scratch_place),
-        ),
+        records=_encode_steps(plan, dims, shapes, places, scratch_place, earlier),
         segments=find_segments(plan) if earlier is None else earlier.segments,
         steps=steps,
         lives=lives,
@@ -125,6 +121,27 @@ def find_segments(plan: Plan) -> tuple[Segment, ...]:
         else:
             segments.append(Segment("host" if step.kernel == "host" else "extents", index, index + 1))
     return tuple(segments)
+
+
+def _encode_steps(
+    plan: Plan,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Shape],
+    places: Mapping[str, Place],
+    scratch: Place,
+    earlier: Binding | None,
+) -> np.ndarray:
+    try:
+        if earlier is None:
+            return encode_plan(plan, shapes, places, scratch)
+        same = _find_same(earlier, plan.steps, shapes, places, scratch)
+        return encode_plan(plan, shapes, places, scratch, earlier=earlier.records, same=same)
+    except ArtifactError as error:
+        if not plan.symbols or not isinstance(error.__cause__, BroadcastError):
+            raise
+        # The same plan binds at other dims, or whoever made it would have refused the model.
+        text = f"the model cannot run with {show_dims(dims)}: {error.diagnostic.message}"
+        raise InputError(Diagnostic("AF533", text, help="give inputs of other extents")) from error
 
 
 def _find_same(

@@ -92,14 +92,18 @@ def row_major_strides(shape: Shape, innermost: int) -> list[int]:
     return strides[::-1]
 
 
+class BroadcastError(ValueError):
+    """Shapes of operands do not fit; of a plan with open extents that may be the fault of its inputs."""
+
+
 def broadcast_strides(shape: Shape, strides: list[int], extents: Shape) -> list[int]:
     """`strides` of an operand of `shape` along the axes of `extents`, 0 where it broadcasts.
 
-    Raises ValueError where it does not broadcast to `extents`.
+    Raises BroadcastError where it does not broadcast to `extents`.
     """
     missing = len(extents) - len(shape)
     if missing < 0 or any(size not in (1, extent) for size, extent in zip(shape, extents[missing:], strict=True)):
-        raise ValueError(f"shape {list(shape)} does not broadcast to {list(extents)}")
+        raise BroadcastError(f"shape {list(shape)} does not broadcast to {list(extents)}")
     return [0] * missing + [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
 
 

@@ -19,7 +19,7 @@ from autofusion.runtime.records import KERNEL_CODES
 from autofusion.runtime.watch import Watch
 
 MAX_BINDINGS = 32
-"""How many combinations of dims a session remembers."""
+"""How many combinations of dims a session remembers, besides those of all gears."""
 
 
 class NativeExecutor:
@@ -72,7 +72,7 @@ class NativeExecutor:
         binding = bind(self._plan, dims, self._threads, latest)
         with self._lock:
             binding = self._bindings.setdefault(key, binding)
-            if len(self._bindings) > MAX_BINDINGS:
+            if len(self._bindings) > max(MAX_BINDINGS, len(self._plan.gears)):
                 self._bindings.popitem(last=False)
         return binding
 

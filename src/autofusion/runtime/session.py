@@ -17,7 +17,8 @@ from autofusion.runtime.constants import read_defaults
 from autofusion.runtime.dims import check_symbols, read_dims
 from autofusion.runtime.executor import NativeExecutor
 from autofusion.runtime.feeds import check_feeds, check_results, is_direct
-from autofusion.runtime.shapes import bind_shapes
+from autofusion.runtime.limits import check_dims
+from autofusion.runtime.shapes import bind_shapes, show_dims
 from autofusion.runtime.views import present
 from autofusion.runtime.watch import Watch
 
@@ -61,7 +62,8 @@ class Session:
 
         Raises:
             InputError: AF530 for names, AF531 for types, AF532 for shapes, AF533 for extents that the model
-                cannot have, AF534 for arrays of `out`.
+                cannot have, AF534 for arrays of `out`, AF537 for extents beyond their limits, AF538 where no gear
+                fits.
             ModelError, ArtifactError: A step failed that runs an operator without a kernel.
         """
         arrays = check_feeds(self.plan, feeds, self._defaults)
@@ -93,7 +95,10 @@ class Session:
         return self._find_dims(check_feeds(self.plan, feeds, self._defaults))
 
     def _find_dims(self, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
-        return read_dims(self.plan, {name: array.shape for name, array in arrays.items()})
+        shapes = {name: array.shape for name, array in arrays.items()}
+        dims = read_dims(self.plan, shapes)
+        check_dims(self.plan, shapes, dims)
+        return dims
 
     def _execute(
         self,
@@ -105,7 +110,7 @@ class Session:
         try:
             return self._executor.run(dims, arrays, results, watch)
         except MemoryError as error:
-            given = ", ".join(f"{symbol}={extent}" for symbol, extent in dims.items()) or "these inputs"
+            given = show_dims(dims) or "these inputs"
             text = f"there is not enough memory to run the model with {given}"
             raise InputError(
                 Diagnostic("AF533", text, help="give smaller inputs or use a machine with more memory")

@@ -16,6 +16,11 @@ def show_shape(shape: Iterable[Size]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
+def show_dims(dims: Mapping[str, int]) -> str:
+    """Extents as messages write them: `batch=1, seq=128`."""
+    return ", ".join(f"{symbol}={extent}" for symbol, extent in dims.items())
+
+
 def bind_shapes(plan: Plan, dims: Mapping[str, int]) -> dict[str, Shape]:
     """The shape of every buffer that has one; raises InputError (AF533) for an impossible extent."""
     extents: dict[Size, int] = {}
@@ -34,7 +39,7 @@ def bind_shapes(plan: Plan, dims: Mapping[str, int]) -> dict[str, Shape]:
 
 def refuse_dims(name: str, shape: Iterable[Size], dims: Mapping[str, int], reason: str) -> InputError:
     """The error AF533 about value `name`, whose `shape` is impossible under `dims`."""
-    given = ", ".join(f"{symbol}={extent}" for symbol, extent in dims.items()) or "any input"
+    given = show_dims(dims) or "any input"
     text = f"the model cannot run with {given}: value {name!r} would have shape {show_shape(shape)}, {reason}"
     return InputError(Diagnostic("AF533", text, help="give inputs of other extents"))
 

@@ -20,7 +20,7 @@ from autofusion.runtime import Session, open_session
 from autofusion.services.comparison import Case
 from autofusion.services.expectation import Expectation, Reference
 from autofusion.services.node_checks import compare_fused_nodes, compare_spellings
-from autofusion.services.run_inputs import generate_inputs
+from autofusion.services.run_inputs import choose_dims, generate_inputs
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Examiner:
 
     def expect(self, session: Session, case: Case) -> Expectation:
         """What the unfused model gives for the inputs that `case` draws for `session`."""
-        feeds = generate_inputs(session.inputs, seed=case.seed, dims=case.dims)
+        feeds = generate_inputs(session.inputs, seed=case.seed, dims=choose_dims(session.plan, case.dims))
         dims = session.read_dims(feeds)
         key = (case.seed, *sorted(dims.items()))
         if key not in self._expectations:

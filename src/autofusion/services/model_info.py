@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autofusion.artifact import Manifest, read_artifact
 from autofusion.artifact.manifest import GRAPH, PLAN, WEIGHTS
 from autofusion.fusion import Controls
 from autofusion.options import CompileOptions
-from autofusion.plan import Plan, evaluate_shape
+from autofusion.plan import Plan, Size, evaluate_shape
 from autofusion.plan.memory import plan_memory
 from autofusion.report.cann_types import OUTPUT_TYPES
 
 UNKNOWN = -1
-"""What CANN shows for a size that is not known: with open extents, the memory of a run depends on its inputs."""
+"""What CANN shows for a size that is not known: extents without limits leave the memory of a run to its inputs."""
 
 
 def describe_artifact(path: Path) -> str:
@@ -40,10 +40,17 @@ def describe_artifact(path: Path) -> str:
 
 
 def _arena_bytes(plan: Plan) -> int:
-    if plan.symbols:
+    """Bytes at the greatest extents, or in the gear that needs most of them; `UNKNOWN` where there are no greatest."""
+    greatest = {symbol: plan.limits.get(symbol, (0, None))[1] for symbol in plan.symbols}
+    known = {symbol: most for symbol, most in greatest.items() if most is not None}
+    if len(known) < len(greatest) and not plan.gears:
         return UNKNOWN
+    return max(_plan_bytes(plan, dims) for dims in plan.gears or (known,))
+
+
+def _plan_bytes(plan: Plan, dims: Mapping[str, int]) -> int:
     shapes = {
-        name: evaluate_shape(buffer.shape, {}) for name, buffer in plan.buffers.items() if buffer.shape is not None
+        name: evaluate_shape(buffer.shape, dims) for name, buffer in plan.buffers.items() if buffer.shape is not None
     }
     return plan_memory(plan, shapes).total
 
@@ -62,6 +69,9 @@ def _command_line(manifest: Manifest) -> str:
     if options.shapes:
         shapes = ";".join(f"{name}:{','.join(map(str, shape))}" for name, shape in options.shapes.items())
         words.append(f'--input_shape="{shapes}"')
+    if options.gears:
+        words.append(f'--dynamic_dims="{";".join(_spell_gear(gear, options.shapes) for gear in options.gears)}"')
+        words += [] if own else ["--input_format=ND"]
     if options.outputs:
         words.append(f'--out_nodes="{";".join(options.outputs)}"')
     if options.output_types:
@@ -76,6 +86,12 @@ def _command_line(manifest: Manifest) -> str:
     if not options.controls.auto_fusion:
         words.append("--auto-fusion off" if own else "--oo_level=O1")
     return " ".join(words)
+
+
+def _spell_gear(gear: Mapping[str, tuple[int, ...]], shapes: Mapping[str, tuple[Size, ...]]) -> str:
+    """The numbers of a gear for the -1 of `shapes`, in order."""
+    pairs = (pair for name in shapes for pair in zip(shapes[name], gear[name], strict=True))
+    return ",".join(str(extent) for size, extent in pairs if size == -1)
 
 
 def _own_options(options: CompileOptions) -> Iterator[str]:

@@ -53,5 +53,5 @@ def run_artifact(
     given = read_inputs(sources, session.inputs, dims)
     buffers = artifact.plan.buffers
     needed = [info for info in session.inputs if info.name in given or buffers[info.name].tensor is None]
-    feeds = complete_inputs(needed, given, seed, dims)
+    feeds = complete_inputs(needed, given, seed, dims, artifact.plan)
     return Run(feeds, session.run(feeds))

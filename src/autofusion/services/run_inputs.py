@@ -15,7 +15,7 @@ from autofusion.artifact import TensorInfo
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InputError
 from autofusion.ir import DType
-from autofusion.plan import evaluate_shape
+from autofusion.plan import Plan, evaluate_shape
 from autofusion.plan.dtypes import element_type
 from autofusion.plan.sizes import size_symbols
 
@@ -24,6 +24,19 @@ SMALL = 2
 
 MAX_GENERATED = 1 << 32
 """Bytes of the largest input that is generated: a model that declares a larger one is broken, or gets it elsewhere."""
+
+
+def choose_dims(plan: Plan, dims: Mapping[str, int]) -> dict[str, int]:
+    """`dims`, and extents for the plan's other symbols: those of the first gear that has `dims`, else the number next
+    to `SMALL` within their limits.
+    """
+    fitting = (gear for gear in plan.gears if all(gear.get(name) == dims[name] for name in dims))
+    gear = next(fitting, dict[str, int]())
+    chosen = dict(dims)
+    for symbol in plan.symbols:
+        low, high = plan.limits.get(symbol, (0, None))
+        chosen.setdefault(symbol, gear.get(symbol, max(low, SMALL if high is None else min(SMALL, high))))
+    return chosen
 
 
 def generate_inputs(
@@ -42,11 +55,16 @@ def generate_inputs(
 
 
 def complete_inputs(
-    inputs: Sequence[TensorInfo], given: Mapping[str, np.ndarray], seed: int, dims: Mapping[str, int] | None = None
+    inputs: Sequence[TensorInfo],
+    given: Mapping[str, np.ndarray],
+    seed: int,
+    dims: Mapping[str, int] | None = None,
+    plan: Plan | None = None,
 ) -> dict[str, np.ndarray]:
     """`given` and a generated array for every other input, in the model's order.
 
-    Symbols that `dims` lacks take the extents that the given arrays have.  Raises as `generate_inputs` does, and
+    Symbols that `dims` lacks take the extents that the given arrays have, others those that `choose_dims` finds for
+    `plan`.  Raises as `generate_inputs` does, and
     InputError AF532 where an array contradicts `dims`.
     """
     seen = dict(_check_dims(inputs, dims or {}))
@@ -57,6 +75,7 @@ def complete_inputs(
                     _check_extent(size, extent, info.name, dims or {})
                     seen.setdefault(size, extent)
     missing = [info for info in inputs if info.name not in given]
+    seen = seen if plan is None else choose_dims(plan, seen)
     known = {symbol: extent for symbol, extent in seen.items() if symbol in _open_extents(missing)}
     rest = generate_inputs(missing, seed, known)
     return {info.name: given[info.name] if info.name in given else rest[info.name] for info in inputs}
