@@ -16,6 +16,7 @@ from autofusion.lowering.layout import assign_layouts
 from autofusion.lowering.limits import find_limits
 from autofusion.lowering.narrowed import narrow_exact, narrow_weights
 from autofusion.lowering.packed import pack_weights
+from autofusion.lowering.pooled import join_pools
 from autofusion.lowering.records import Backend, Lowered, StoredWeight
 from autofusion.lowering.reshaped import reshape_results
 from autofusion.lowering.scope import Scope
@@ -50,7 +51,7 @@ def lower(
     draft = reshape_results(workspace.finish())
     if backend == "native":
         fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
-        draft = pack_weights(join_depthwise(assign_layouts(draft), fused), exact=exact)
+        draft = pack_weights(join_depthwise(join_pools(assign_layouts(draft), fused), fused), exact=exact)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:

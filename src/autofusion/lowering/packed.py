@@ -43,7 +43,7 @@ class _Packer:
         """`step` on its packed weight, for Winograd's filtering where `tile` is not 0; itself where it has none."""
         if step.kernel == "conv_depthwise":
             return self._pack_both(step)
-        if step.kernel not in ("conv", "matmul"):
+        if step.kernel not in ("conv", "conv_pool", "matmul"):
             return step
         name = step.inputs[1]
         array = self.constants.get(name)
@@ -53,7 +53,7 @@ class _Packer:
             or (step.kernel == "matmul" and (array.ndim != 2 or step.attributes["trans_a"]))
         ):
             return step
-        if step.kernel == "conv":
+        if step.kernel in ("conv", "conv_pool"):
             return self._pack_conv(step, name, tile)
         transposed = bool(step.attributes["trans_b"])
         matrix = array.T if transposed else array

@@ -70,16 +70,19 @@ def transform_weight(weight: np.ndarray, tile: int) -> np.ndarray:
 
 def _find_choices(draft: Draft, step: Step) -> list[_Choice]:
     """The tiles that make a step fast enough, the fastest first."""
-    if step.kernel != "conv" or step.inputs[1] not in draft.constants:
+    settings = step.attributes
+    if step.kernel not in ("conv", "conv_pool") or step.inputs[1] not in draft.constants:
         return []
     weight = draft.constants[step.inputs[1]]
-    shape = draft.buffers[step.outputs[0]].shape or ()
-    lines, columns = shape[2:] if len(shape) == 4 else ("", "")
-    if weight.shape[2:] != (3, 3) or not isinstance(lines, int) or not isinstance(columns, int):
+    shape, pads = draft.buffers[step.inputs[0]].shape or (), settings["pads"]
+    if weight.shape[2:] != (3, 3) or len(shape) != 4 or not isinstance(pads, list):
         return []
-    settings = step.attributes
     if settings["group"] != 1 or settings["strides"] != [1, 1] or settings["dilations"] != [1, 1]:
         return []
+    top, left, bottom, right = (int(str(pad)) for pad in pads)
+    if not isinstance(shape[2], int) or not isinstance(shape[3], int):
+        return []
+    lines, columns = shape[2] + top + bottom - 2, shape[3] + left + right - 2
     filters, channels = weight.shape[:2]
     plain = 9 * filters * channels * (lines * columns + WEIGHT_COST)
     choices: list[_Choice] = []

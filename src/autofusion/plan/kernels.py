@@ -51,6 +51,7 @@ class Kernel(NamedTuple):
 
 _EPILOGUE = ("activation", "alpha", "beta")
 _WINDOW = ("kernel", "strides", "pads", "dilations")
+_POOL = ("kind", "is_global", *_WINDOW, "include_pad")
 
 NORMS = ("", "layer", "rms")
 """Normalizations of the last axis: none, LayerNormalization, RMSNormalization."""
@@ -83,6 +84,14 @@ KERNELS: dict[str, Kernel] = {
             "conv_depthwise",
             ("x", "weight", "bias?", "depth_weight", "depth_bias?"),
             (*_WINDOW, *(f"depth_{name}" for name in _WINDOW), *(f"inner_{name}" for name in _EPILOGUE), *_EPILOGUE),
+            ("nhwc",),
+        ),
+        # y = pool(act(conv(x, weight) + bias + residual)): attributes as in `conv`, and as in `pool` with the prefix
+        # `pool_`.  Natively the pool is of planes [N, C, H, W], or of whole images.
+        Kernel(
+            "conv_pool",
+            ("x", "weight", "bias?", "residual?"),
+            (*_WINDOW, "group", "winograd", *_EPILOGUE, *(f"pool_{name}" for name in _POOL)),
             ("nhwc",),
         ),
         # y = act(scale * n(a) @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
@@ -136,7 +145,7 @@ KERNELS: dict[str, Kernel] = {
         Kernel(
             "pool",
             ("x",),
-            ("kind", "is_global", *_WINDOW, "include_pad"),
+            _POOL,
             ("nhwc",),
         ),
         # y = act(x * scale + shift), scale and shift [C] along axis 1.

@@ -30,6 +30,10 @@ REREAD_BYTES = 384 << 10
 """Bytes of an image that it reads anew for every group (REREAD_BYTES there)."""
 
 
+BAND_BYTES = 192 << 10
+"""Bytes of lines that `conv_pool` keeps, unless it needs more (BAND_BYTES of `conv_pool.c`)."""
+
+
 def read_floats(bound: BoundStep, scale: float = 1.0) -> list[float]:
     """The numbers of a record with one epilogue."""
     return [scale, bound.number("alpha"), bound.number("beta"), 0.0]
@@ -78,7 +82,7 @@ def _encode_conv_depthwise(bound: BoundStep) -> Fields:
 
 
 def _inner_extents(bound: BoundStep) -> Shape:
-    """Extents of the image between the convolutions of a `conv_depthwise`."""
+    """Extents of the image between the two parts of a `conv_depthwise` or `conv_pool`."""
     spatial = bound.shape(bound.operand(0))[2:]
     axes = len(spatial)
     kernel, strides, dilations = (bound.integers(name, axes) for name in ("kernel", "strides", "dilations"))
@@ -103,24 +107,40 @@ def _read_winograd(bound: BoundStep) -> int:
 
 def _encode_pool(bound: BoundStep) -> Fields:
     x, y = bound.operand(0), bound.result
-    shape = bound.shape(x)
-    if shape[:2] != bound.shape(y)[:2]:
+    if bound.shape(x)[:2] != bound.shape(y)[:2]:
         raise ValueError("its operand and its result do not fit")
-    if bound.integer("is_global"):
+    return _pool_fields(bound, bound.shape(x), bound.pitch(x)), read_floats(bound)
+
+
+def _pool_fields(bound: BoundStep, shape: Shape, pitch: int, prefix: str = "") -> list[int]:
+    """The fields of a pool of an image of `shape`, whose pixels lie `pitch` elements apart."""
+    is_global = bound.integer(f"{prefix}is_global")
+    if is_global:
         spatial = _three(shape[2:], 1)
         # A window has a cell: of an axis without any, one of padding, which does not count.
         kernel, ends = [max(extent, 1) for extent in spatial], [int(extent == 0) for extent in spatial]
         window = [*spatial, 1, 1, 1, *kernel, 1, 1, 1, 0, 0, 0, *ends, 1, 1, 1]
     else:
-        window = _window(bound, shape[2:], bound.shape(y)[2:])
+        window = _window(bound, shape[2:], bound.shape(bound.result)[2:], prefix)
+    kind = bound.code(f"{prefix}kind", ("max", "average"))
+    include_pad = 0 if is_global else bound.integer(f"{prefix}include_pad")
+    return [shape[0], shape[1], *window, pitch, bound.pitch(bound.result), kind, include_pad]
+
+
+def _encode_conv_pool(bound: BoundStep) -> Fields:
+    """The convolution, the pool of its result, which has no gaps, and whether that is of whole images."""
+    x, y, residual = bound.operand(0), bound.result, bound.operand(3)
+    _expect_packed(bound, 1)
+    batch, channels = bound.shape(x)[:2]
+    filters, inner = bound.shape(bound.operand(1))[0], _inner_extents(bound)
+    shape = (batch, filters, *inner)
+    if bound.shape(y)[:2] != shape[:2] or (residual and bound.shape(residual) != shape):
+        raise ValueError("its operands and its result do not fit")
     ints = [
-        shape[0],
-        shape[1],
-        *window,
-        bound.pitch(x),
-        bound.pitch(y),
-        bound.code("kind", ("max", "average")),
-        0 if bound.integer("is_global") else bound.integer("include_pad"),
+        *(batch, bound.integer("group"), channels, filters, *_window(bound, bound.shape(x)[2:], inner)),
+        *(bound.pitch(x), filters, bound.pitch(residual) if residual else 0),
+        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound)),
+        *(*_pool_fields(bound, shape, filters, "pool_"), bound.integer("pool_is_global")),
     ]
     return ints, read_floats(bound)
 
@@ -159,6 +179,30 @@ def _measure_conv(bound: BoundStep) -> int:
         return _round_up(8 * math.prod(kernel[:-1]))  # pointers to lines (`af_depthwise_scratch`)
     depth, taps = channels // group, math.prod(kernel)
     return _measure_windows(channels, depth, taps) + measure_sums(depth * taps)
+
+
+def _measure_conv_pool(bound: BoundStep) -> int:
+    """What the convolution needs, and rows and sums, or lines between it and the pool (`af_conv_pool_scratch`)."""
+    channels, filters = bound.shape(bound.operand(0))[1], bound.shape(bound.operand(1))[0]
+    winograd = _read_winograd(bound)
+    if winograd:
+        conv = _measure_winograd(channels, winograd)
+    else:
+        depth = channels // max(bound.integer("group"), 1)
+        taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
+        conv = _measure_windows(channels, depth, taps) + measure_sums(depth * taps)
+    height, width = [1, *_inner_extents(bound)][-2:]
+    if bound.integer("pool_is_global"):
+        rows = winograd * width if winograd else ROW_BLOCK
+        return conv + 4 * (rows + 1) * PANEL_BLOCK * PANEL
+    axes = len(bound.shape(bound.result)) - 2
+    size, stride, dilation = (
+        [1, *bound.integers(f"pool_{name}", axes)][-2] for name in ("kernel", "strides", "dilations")
+    )
+    line, least = width * filters, (size - 1) * dilation + 1 + 2 * (max(winograd, 1) - 1)
+    fitting = BAND_BYTES // 4 // max(line, 1)
+    rows = min((fitting - least) // max(stride, 1) + 1 if fitting > least else 1, max(bound.shape(bound.result)[-2], 1))
+    return conv + _round_up(4 * min(least + (rows - 1) * stride, height) * line)
 
 
 def _measure_windows(channels: int, depth: int, taps: int) -> int:
@@ -206,10 +250,12 @@ def _round_up(size: int) -> int:
 WINDOWED: Mapping[str, Callable[[BoundStep], Fields]] = {
     "conv": _encode_conv,
     "conv_depthwise": _encode_conv_depthwise,
+    "conv_pool": _encode_conv_pool,
     "pool": _encode_pool,
 }
 
 WINDOWED_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "conv": _measure_conv,
     "conv_depthwise": _measure_conv_depthwise,
+    "conv_pool": _measure_conv_pool,
 }

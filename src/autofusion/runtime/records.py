@@ -67,6 +67,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "product": 89,
     "pointwise": 90,
     "conv_depthwise": 91,
+    "conv_pool": 92,
     "strided": 64,
     "concat": 65,
     "select": 66,

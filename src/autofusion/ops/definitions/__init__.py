@@ -19,7 +19,7 @@ from autofusion.ops.definitions.attention import attention
 from autofusion.ops.definitions.binary import binary
 from autofusion.ops.definitions.compare import compare
 from autofusion.ops.definitions.concat import concat
-from autofusion.ops.definitions.conv import conv, conv_depthwise
+from autofusion.ops.definitions.conv import conv, conv_depthwise, conv_pool
 from autofusion.ops.definitions.convert import convert
 from autofusion.ops.definitions.embedding import embedding
 from autofusion.ops.definitions.gather import gather, gather_blocks, gather_elements
@@ -52,6 +52,7 @@ Size expressions among the attributes are numbers by then.
 DEFINITIONS: Mapping[str, Definition] = {
     "conv": conv,
     "conv_depthwise": conv_depthwise,
+    "conv_pool": conv_pool,
     "matmul": matmul,
     "pool": pool,
     "affine": affine,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from autofusion.ops.definitions.activation import activate
+from autofusion.ops.definitions.pool import pool
 from autofusion.ops.definitions.precision import operand, required, widen
 
 
@@ -73,13 +74,31 @@ def conv_depthwise(
     first |= {name: attributes[f"inner_{name}"] for name in ("activation", "alpha", "beta")}
     second = {name: attributes[f"depth_{name}"] for name in window} | {"group": weight.shape[0]}
     second |= {name: attributes[name] for name in ("activation", "alpha", "beta")}
-    spatial = zip(x.shape[2:], weight.shape[2:], *_split_window(first, x.ndim - 2), strict=True)
-    extents = tuple(
+    inner = conv([x, weight, operand(inputs, 2)], first, _find_shape(x, weight, first))
+    return conv([inner, depth_weight, operand(inputs, 4)], second, out_shape)
+
+
+def conv_pool(
+    inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
+) -> np.ndarray:
+    """pool(act(conv(x, weight) + bias + residual)): what `conv` and then `pool` give.
+
+    Operands as in `conv`, the residual in the shape of the image between the two.  The attributes of the pool have the
+    prefix `pool_`.
+    """
+    x, weight = required(inputs, 0), required(inputs, 1)
+    settings = {name.removeprefix("pool_"): value for name, value in attributes.items() if name.startswith("pool_")}
+    return pool([conv(inputs, attributes, _find_shape(x, weight, attributes))], settings, out_shape)
+
+
+def _find_shape(x: np.ndarray, weight: np.ndarray, attributes: Mapping[str, Any]) -> tuple[int, ...]:
+    """The shape of the convolution of x."""
+    spatial = zip(x.shape[2:], weight.shape[2:], *_split_window(attributes, x.ndim - 2), strict=True)
+    extents = (
         (extent + begin + end - (size - 1) * dilation - 1) // stride + 1
         for extent, size, stride, begin, end, dilation in spatial
     )
-    inner = conv([x, weight, operand(inputs, 2)], first, (x.shape[0], weight.shape[0], *extents))
-    return conv([inner, depth_weight, operand(inputs, 4)], second, out_shape)
+    return (x.shape[0], weight.shape[0], *extents)
 
 
 def _split_window(attributes: Mapping[str, Any], rank: int) -> tuple[Sequence[int], ...]:

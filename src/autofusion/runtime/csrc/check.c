@@ -41,8 +41,8 @@ static int check_matmul(const checker *c) {
            check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, af_matmul_scratch(p)) || check_overlap(c, 0);
 }
 
-static int check_pool(const checker *c) {
-    const af_pool *pool = &c->step->pool;
+/* The extents of a pool are sane and fit each other. */
+int af_check_pool(const checker *c, const af_pool *pool) {
     const af_window *w = &pool->window;
     const int64_t extents[] = {pool->batch, pool->channels, pool->x_pitch, pool->y_pitch};
     if (!within(extents, 4, 0, WINDOW_LIMIT)) return refuse(c, "an extent is out of range");
@@ -52,6 +52,13 @@ static int check_pool(const checker *c) {
     if (check_code(c, "kind of pooling", pool->kind, AF_POOL_KIND_COUNT) || af_check_window(c, w, 1)) return -1;
     if (!are_images_countable(pool->batch, w, pool->x_pitch, pool->y_pitch))
         return refuse(c, "its images are too large");
+    return 0;
+}
+
+static int check_pool(const checker *c) {
+    const af_pool *pool = &c->step->pool;
+    const af_window *w = &pool->window;
+    if (af_check_pool(c, pool)) return -1;
     return check_operand(c, AF_RESULT, span_images(pool->batch, w->y, pool->channels, pool->y_pitch)) ||
            check_operand(c, AF_X, span_images(pool->batch, w->x, pool->channels, pool->x_pitch)) ||
            check_absent(c, AF_X + 1) || check_overlap(c, 0);

@@ -199,6 +199,7 @@ static inline int check_overlap(const checker *c, int in_place) {
 int af_check_window(const checker *c, const af_window *w, int ceil_mode);
 
 int af_check_conv(const checker *c);
+int af_check_pool(const checker *c, const af_pool *pool);
 
 static inline int check_code(const checker *c, const char *what, int64_t code, int64_t count) {
     return code >= 0 && code < count ? 0 : refuse(c, "%s %lld is not known", what, (long long)code);

@@ -81,3 +81,24 @@ int af_check_conv_depthwise(const checker *c) {
            check_optional(c, AF_DEPTHWISE_BIAS, conv->filters) || check_absent(c, AF_DEPTHWISE_BIAS + 1) ||
            check_scratch(c, af_conv_depthwise_scratch(&c->step->conv_depthwise)) || check_overlap(c, 0);
 }
+
+int af_check_conv_pool(const checker *c) {
+    const af_conv_pool *both = &c->step->conv_pool;
+    const af_conv *conv = &both->conv;
+    const af_pool *pool = &both->pool;
+    const af_window *w = &conv->window, *last = &pool->window;
+    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || af_check_pool(c, pool)) return -1;
+    if (!within(&both->is_global, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
+    if (is_depthwise(conv) || (both->is_global && conv->group != 1))
+        return refuse(c, "its convolution is none that can be pooled");
+    if (both->is_global ? !within(last->y, 3, 1, 1) : !is_flat(last))
+        return refuse(c, "its pool is neither of planes nor of whole images");
+    if (pool->batch != conv->batch || pool->channels != conv->filters || memcmp(last->x, w->y, sizeof w->y) != 0 ||
+        conv->y_pitch != conv->filters || pool->x_pitch != conv->filters)
+        return refuse(c, "its convolution and its pool do not fit each other");
+    return check_operand(c, AF_RESULT, span_images(conv->batch, last->y, conv->filters, pool->y_pitch)) ||
+           check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
+           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
+           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, af_conv_pool_scratch(both)) || check_overlap(c, 0);
+}

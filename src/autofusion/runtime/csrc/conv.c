@@ -2,7 +2,8 @@
 
    Weights: for every group, for every AF_PANEL filters of it (the last panel padded with zeros), for every tap of
    the kernel in row-major order, for every channel of the group: AF_PANEL floats. */
-#include "call.h"
+#include "conv.h"
+
 #include "gemm.h"
 #include "windows.h"
 
@@ -11,10 +12,7 @@
 enum { ROWS_LEAST = 72 };
 
 typedef struct task {
-    const af_conv *conv;
-    const float *weights;
-    float *y;
-    const af_epilogue *epilogue;
+    const af_conv_work *work;
     af_windows windows;
     float *sums;   /* of af_block, or null */
     int64_t depth; /* floats of a window */
@@ -33,14 +31,14 @@ int64_t af_conv_scratch(const af_conv *conv) {
    stays in the first-level cache. */
 static void run_panels(const task *task, af_block block, int64_t group, af_range range) {
     const af_windows *windows = &task->windows;
-    int64_t filters = task->conv->filters / task->conv->group, column = range.first * AF_PANEL;
+    int64_t filters = task->work->conv->filters / task->work->conv->group, column = range.first * AF_PANEL;
     af_panels panels = {
         .step = task->depth * AF_PANEL,
         .column = group * filters + column,
         .columns = smaller(filters, range.last * AF_PANEL) - column,
     };
     const float *weights =
-        task->weights + (group * divide_up(filters, AF_PANEL) + range.first) * task->depth * AF_PANEL;
+        task->work->weights + (group * divide_up(filters, AF_PANEL) + range.first) * task->depth * AF_PANEL;
     int64_t pieces = divide_up(windows->length, AF_DEPTH_BLOCK);
     int64_t piece_length = pieces ? divide_up(windows->length, pieces) : 0;
     int64_t blocks = pieces > 1 ? windows->runs : divide_up(task->depth, AF_DEPTH_BLOCK);
@@ -64,12 +62,12 @@ static void run_panels(const task *task, af_block block, int64_t group, af_range
 }
 
 static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_range panels) {
-    const af_conv *conv = task->conv;
-    const af_epilogue *epilogue = task->epilogue;
+    const af_conv *conv = task->work->conv;
+    const af_epilogue *epilogue = task->work->epilogue;
     af_block block = {
         .row_count = row_count,
         .sums = task->sums,
-        .y = task->y + first_row * conv->y_pitch,
+        .y = task->work->y + (first_row - task->work->origin) * conv->y_pitch,
         .y_pitch = conv->y_pitch,
         .residual = epilogue->residual ? epilogue->residual + first_row * epilogue->residual_pitch : NULL,
         .epilogue = epilogue,
@@ -88,21 +86,35 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
     }
 }
 
+void af_convolve(const af_conv_work *work, af_range rows, af_range panels) {
+    const af_conv *conv = work->conv;
+    task task = {
+        .work = work,
+        .windows = af_open_windows(conv, work->x, work->scratch),
+        .depth = count_depth(conv),
+    };
+    if (af_sums_bytes(task.depth) > 0) task.sums = (float *)(work->scratch + af_windows_bytes(conv));
+    int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
+    for (int64_t i = 0, row = rows.first; i < blocks; i++) {
+        int64_t count = divide_up(rows.last - row, blocks - i);
+        run_rows(&task, row, count, panels);
+        row += count;
+    }
+}
+
 void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
     const int64_t *extents = conv->window.y;
-    char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
     af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
                                          call->operands[AF_RESIDUAL], conv->residual_pitch);
-    task task = {
+    af_conv_work work = {
         .conv = conv,
+        .x = call->operands[AF_X],
         .weights = call->operands[AF_WEIGHT],
-        .y = call->operands[AF_RESULT],
         .epilogue = &epilogue,
-        .windows = af_open_windows(conv, call->operands[AF_X], scratch),
-        .depth = count_depth(conv),
+        .y = call->operands[AF_RESULT],
+        .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
     };
-    if (af_sums_bytes(task.depth) > 0) task.sums = (float *)(scratch + af_windows_bytes(conv));
     int64_t row_count = conv->batch * extents[0] * extents[1] * extents[2];
     af_range rows = {0, row_count};
     af_range panels = {0, conv->group * divide_up(conv->filters / conv->group, AF_PANEL)};
@@ -110,10 +122,5 @@ void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
         rows = share(row_count, 1, part, parts);
     else
         panels = share(panels.last, 1, part, parts);
-    int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
-    for (int64_t i = 0, row = rows.first; i < blocks; i++) {
-        int64_t count = divide_up(rows.last - row, blocks - i);
-        run_rows(&task, row, count, panels);
-        row += count;
-    }
+    af_convolve(&work, rows, panels);
 }

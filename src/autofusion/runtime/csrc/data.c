@@ -30,6 +30,7 @@ static const af_data_kernel kernels[AF_KERNEL_COUNT - AF_STRIDED] = {
     [AF_PRODUCT - AF_STRIDED] = {af_run_product, af_check_product, 0},
     [AF_PROGRAM - AF_STRIDED] = {af_run_program, af_check_program, 1},
     [AF_CONV_DEPTHWISE - AF_STRIDED] = {af_run_conv_depthwise, af_check_conv_depthwise, 64},
+    [AF_CONV_POOL - AF_STRIDED] = {af_run_conv_pool, af_check_conv_pool, 1024},
 };
 
 const af_data_kernel *af_find_data_kernel(int32_t kernel) {

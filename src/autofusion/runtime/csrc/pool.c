@@ -1,8 +1,10 @@
-/* Maximum and average over windows, AF_PANEL or AF_WIDTH channels at a time. */
+/* Maximum and average over windows, several vectors of channels at a time. */
+#include "pool.h"
+
 #include "vector.h"
 #include "window.h"
 
-enum { VECTORS = AF_PANEL / AF_WIDTH };
+enum { VECTORS = 4 };
 
 typedef struct pixel {
     const af_pool *pool;
@@ -46,51 +48,56 @@ AF_INLINE void reduce(const pixel *p, int64_t channel, const int vectors, const 
 
 AF_INLINE void run_channels(const pixel *p, af_range channels, const int is_max) {
     int64_t channel = channels.first;
-    for (; channel + AF_PANEL <= channels.last; channel += AF_PANEL) reduce(p, channel, VECTORS, is_max, AF_WIDTH);
+    for (; channel + VECTORS * AF_WIDTH <= channels.last; channel += VECTORS * AF_WIDTH)
+        reduce(p, channel, VECTORS, is_max, AF_WIDTH);
     for (; channel < channels.last; channel += AF_WIDTH)
         reduce(p, channel, 1, is_max, smaller(channels.last - channel, AF_WIDTH));
 }
 
-/* How many cells of the window count in an average. */
-static int64_t count_cells(const af_pool *pool, const int64_t at[3]) {
+/* How many cells along an axis of the window `at` count in an average. */
+static int64_t count_cells(const af_pool *pool, int axis, int64_t at) {
     const af_window *w = &pool->window;
-    int64_t cells = 1;
-    for (int axis = 0; axis < 3; axis++) {
-        int64_t low = pool->include_pad ? -w->begins[axis] : 0;
-        int64_t high = w->x[axis] + (pool->include_pad ? w->ends[axis] : 0);
-        af_reach reach = clip_window(w, axis, at[axis], low, high);
-        cells *= reach.last > reach.first ? reach.last - reach.first : 0;
-    }
-    return cells;
+    int64_t low = pool->include_pad ? -w->begins[axis] : 0;
+    int64_t high = w->x[axis] + (pool->include_pad ? w->ends[axis] : 0);
+    af_reach reach = clip_window(w, axis, at, low, high);
+    return reach.last > reach.first ? reach.last - reach.first : 0;
 }
 
-static void run_pixel(const af_call *call, int64_t index, af_range channels) {
-    const af_pool *pool = &call->step->pool;
+/* Line `row` of plane `plane` of a pooled image, of which all planes lie at x, or from line `first` on the only one. */
+static void run_line(const af_pool *pool, const float *x, int64_t first, int64_t plane, int64_t row, af_range channels,
+                     float *y) {
     const af_window *w = &pool->window;
-    int64_t at[3], image = index;
-    pixel p = {.pool = pool, .y = call->operands[AF_RESULT] + index * pool->y_pitch};
-    for (int axis = 2; axis >= 0; axis--) {
-        at[axis] = image % w->y[axis];
-        image /= w->y[axis];
-        p.reaches[axis] = clip_window(w, axis, at[axis], 0, w->x[axis]);
+    pixel p = {.pool = pool, .image = x, .y = y};
+    p.reaches[0] = clip_window(w, 0, plane, 0, w->x[0]);
+    p.reaches[1] = clip_window(w, 1, row, 0, w->x[1]);
+    p.reaches[1].start -= first;
+    int64_t cells = count_cells(pool, 0, plane) * count_cells(pool, 1, row);
+    for (int64_t column = 0; column < w->y[2]; column++, p.y += pool->y_pitch) {
+        p.reaches[2] = clip_window(w, 2, column, 0, w->x[2]);
+        if (pool->kind == AF_POOL_MAX) {
+            run_channels(&p, channels, 1);
+        } else {
+            p.divisor = (float)(cells * count_cells(pool, 2, column));
+            run_channels(&p, channels, 0);
+        }
     }
-    p.image = call->operands[AF_X] + image * w->x[0] * w->x[1] * w->x[2] * pool->x_pitch;
-    if (pool->kind == AF_POOL_MAX) {
-        run_channels(&p, channels, 1);
-    } else {
-        p.divisor = (float)count_cells(pool, at);
-        run_channels(&p, channels, 0);
-    }
+}
+
+void af_pool_line(const af_pool *pool, const float *x, int64_t first, int64_t line, float *y) {
+    run_line(pool, x, first, 0, line, (af_range){0, pool->channels}, y);
 }
 
 void af_run_pool(const af_call *call, int64_t part, int64_t parts) {
     const af_pool *pool = &call->step->pool;
-    const int64_t *y = pool->window.y;
-    int64_t pixel_count = pool->batch * y[0] * y[1] * y[2];
-    af_range pixels = {0, pixel_count}, channels = {0, pool->channels};
-    if (pixel_count >= parts)
-        pixels = share(pixel_count, 1, part, parts);
+    const af_window *w = &pool->window;
+    af_range lines = {0, pool->batch * w->y[0] * w->y[1]}, channels = {0, pool->channels};
+    if (lines.last >= parts)
+        lines = share(lines.last, 1, part, parts);
     else
         channels = share(pool->channels, AF_PANEL, part, parts);
-    for (int64_t index = pixels.first; index < pixels.last; index++) run_pixel(call, index, channels);
+    for (int64_t line = lines.first; line < lines.last; line++) {
+        int64_t row = line % w->y[1], plane = line / w->y[1] % w->y[0], image = line / w->y[1] / w->y[0];
+        const float *x = call->operands[AF_X] + image * w->x[0] * w->x[1] * w->x[2] * pool->x_pitch;
+        run_line(pool, x, 0, plane, row, channels, call->operands[AF_RESULT] + line * w->y[2] * pool->y_pitch);
+    }
 }

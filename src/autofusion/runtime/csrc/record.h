@@ -64,6 +64,7 @@ enum af_kernel {
     AF_PRODUCT,
     AF_PROGRAM, /* of record_program.h */
     AF_CONV_DEPTHWISE,
+    AF_CONV_POOL,
     AF_KERNEL_COUNT
 };
 
@@ -153,6 +154,13 @@ typedef struct af_pool {
     int64_t x_pitch, y_pitch, kind, include_pad;
 } af_pool;
 
+/* A convolution and a pool of its result, of whole images where `is_global`; between them no pitch is needed. */
+typedef struct af_conv_pool {
+    af_conv conv;
+    af_pool pool;
+    int64_t is_global;
+} af_conv_pool;
+
 /* Affine and unary steps: `function` is an activation there, any function here. */
 typedef struct af_rows {
     int64_t rows, columns, x_pitch, y_pitch, function;
@@ -184,6 +192,7 @@ typedef struct af_step {
         af_conv_depthwise conv_depthwise;
         af_matmul matmul;
         af_pool pool;
+        af_conv_pool conv_pool;
         af_rows rows;
         af_binary binary;
         af_relayout relayout;

@@ -4,7 +4,7 @@
    padded with zeros), for every channel: AF_PANEL floats. */
 #include "winograd.h"
 
-#include "call.h"
+#include "conv.h"
 #include "gemm.h"
 
 /* Filters whose products are kept before they are transformed back. */
@@ -14,9 +14,7 @@ enum { FILTER_BLOCK = 4 * AF_PANEL };
 
 typedef struct task {
     const af_conv *conv;
-    const af_epilogue *epilogue;
-    const float *x, *weights;
-    float *y;
+    const af_conv_work *work;
     const float **rows;   /* [AF_WINOGRAD_TILES]: the transformed tiles at one position */
     float *zeros;         /* the pixel outside the image */
     float *values;        /* [positions][values_step]: at each the transformed tiles, a row of channels each */
@@ -57,7 +55,7 @@ static tile_place find_tile(const task *task, int64_t index) {
 static void point_to_pixels(const task *task, tile_place place, const float **pixels) {
     const af_window *w = &task->conv->window;
     for (int64_t i = 0, row = place.line - w->begins[1]; i < task->reach; i++, row++) {
-        const float *line = task->x + (place.image * w->x[1] + row) * w->x[2] * task->conv->x_pitch;
+        const float *line = task->work->x + (place.image * w->x[1] + row) * w->x[2] * task->conv->x_pitch;
         int inside = row >= 0 && row < w->x[1];
         for (int64_t j = 0, column = place.column - w->begins[2]; j < task->reach; j++, column++) {
             int is_pixel = inside && column >= 0 && column < w->x[2];
@@ -109,7 +107,7 @@ static void multiply_positions(const task *task, int64_t tile_count, int64_t fil
     int64_t panel = conv->channels * AF_PANEL, step = divide_up(conv->filters, AF_PANEL) * panel;
     int64_t positions = count_positions(conv);
     for (int64_t position = 0; position < positions; position++) {
-        const float *weights = task->weights + position * step + filter / AF_PANEL * panel;
+        const float *weights = task->work->weights + position * step + filter / AF_PANEL * panel;
         af_block block = {
             .rows = task->rows,
             .row_count = tile_count,
@@ -131,7 +129,7 @@ static void multiply_positions(const task *task, int64_t tile_count, int64_t fil
    stored: those of the tile that lie in the image go to y. */
 static void finish_tile(const task *task, tile_place place, int64_t filter, int64_t count, float *results) {
     const af_conv *conv = task->conv;
-    const af_epilogue *epilogue = task->epilogue;
+    const af_epilogue *epilogue = task->work->epilogue;
     const int64_t *extents = conv->window.y;
     int64_t m = conv->winograd;
     int64_t pixel = (place.image * extents[1] + place.line) * extents[2] + place.column;
@@ -148,11 +146,11 @@ static void finish_tile(const task *task, tile_place place, int64_t filter, int6
             store(result, at_most(at_least(sum, low), high));
         }
     }
+    float *y = task->work->y + (pixel - task->work->origin) * conv->y_pitch + filter;
     af_apply(&epilogue->late, results, m * m * AF_WIDTH, results, m * m * AF_WIDTH, 1, m * m * AF_WIDTH);
     for (int64_t i = 0; i < lines; i++)
         for (int64_t j = 0; j < columns; j++)
-            store_some(task->y + (pixel + i * extents[2] + j) * conv->y_pitch + filter,
-                       load(results + (i * m + j) * AF_WIDTH), count);
+            store_some(y + (i * extents[2] + j) * conv->y_pitch, load(results + (i * m + j) * AF_WIDTH), count);
 }
 
 AF_INLINE void transform_back(const float *from, int64_t step, float *results, const int m) {
@@ -195,20 +193,14 @@ AF_INLINE void run_tiles(const task *task, af_range tiles, af_range filters, con
 static void run_tiles_2(const task *task, af_range tiles, af_range filters) { run_tiles(task, tiles, filters, 2); }
 static void run_tiles_4(const task *task, af_range tiles, af_range filters) { run_tiles(task, tiles, filters, 4); }
 
-void af_run_winograd(const af_call *call, int64_t part, int64_t parts) {
-    const af_conv *conv = &call->step->conv;
-    char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
-    af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
-                                         call->operands[AF_RESIDUAL], conv->residual_pitch);
+void af_filter_tiles(const af_conv_work *work, af_range tiles, af_range filters) {
+    const af_conv *conv = work->conv;
     task task = {
         .conv = conv,
-        .epilogue = &epilogue,
-        .x = call->operands[AF_X],
-        .weights = call->operands[AF_WEIGHT],
-        .y = call->operands[AF_RESULT],
-        .rows = (const float **)scratch,
-        .zeros = (float *)(scratch + rows_bytes()),
-        .values = (float *)(scratch + rows_bytes() + zeros_bytes(conv)),
+        .work = work,
+        .rows = (const float **)work->scratch,
+        .zeros = (float *)(work->scratch + rows_bytes()),
+        .values = (float *)(work->scratch + rows_bytes() + zeros_bytes(conv)),
         .reach = conv->winograd + 2,
         .values_step = count_step(conv->channels),
         .products_step = count_step(FILTER_BLOCK),
@@ -217,16 +209,32 @@ void af_run_winograd(const af_call *call, int64_t part, int64_t parts) {
     };
     task.products = task.values + count_positions(conv) * task.values_step;
     memset(task.zeros, 0, sizeof(float) * (size_t)conv->channels);
-    af_range tiles = {0, conv->batch * task.lines * task.columns}, filters = {0, conv->filters};
-    /* With few tiles the weights are the larger operand: each share then reads only its own. */
-    if (tiles.last >= AF_TILE_ROWS * parts)
-        tiles = share(tiles.last, 1, part, parts);
-    else
-        filters = share(filters.last, FILTER_BLOCK, part, parts);
     int64_t blocks = divide_up(tiles.last - tiles.first, AF_WINOGRAD_TILES);
     for (int64_t i = 0, first = tiles.first; i < blocks; i++) {
         int64_t count = divide_up(tiles.last - first, blocks - i);
         (conv->winograd == 2 ? run_tiles_2 : run_tiles_4)(&task, (af_range){first, first + count}, filters);
         first += count;
     }
+}
+
+void af_run_winograd(const af_call *call, int64_t part, int64_t parts) {
+    const af_conv *conv = &call->step->conv;
+    af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
+                                         call->operands[AF_RESIDUAL], conv->residual_pitch);
+    af_conv_work work = {
+        .conv = conv,
+        .x = call->operands[AF_X],
+        .weights = call->operands[AF_WEIGHT],
+        .epilogue = &epilogue,
+        .y = call->operands[AF_RESULT],
+        .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
+    };
+    int64_t lines = divide_up(conv->window.y[1], conv->winograd), columns = divide_up(conv->window.y[2], conv->winograd);
+    af_range tiles = {0, conv->batch * lines * columns}, filters = {0, conv->filters};
+    /* With few tiles the weights are the larger operand: each share then reads only its own. */
+    if (tiles.last >= AF_TILE_ROWS * parts)
+        tiles = share(tiles.last, 1, part, parts);
+    else
+        filters = share(filters.last, FILTER_BLOCK, part, parts);
+    af_filter_tiles(&work, tiles, filters);
 }

@@ -1,0 +1,122 @@
+"""Convolutions and the pools that alone read their results as one step, or the average before the convolution.
+
+Works on a native draft with layouts and joins steps of one graph node: fusion has decided that they belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from autofusion.lowering.records import Draft
+from autofusion.plan import Buffer, Setting, Size, Step
+
+LEAST_LINES = 16
+"""Lines of a pooled image from which on the convolution is pooled line by line: those at a cut are computed twice."""
+
+LEAST_FILTERS = 32
+"""Filters from which on a pool of whole images has enough for several threads."""
+
+
+def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
+    """The draft with one `conv_pool` in the place of every convolution and its pool, where that suits them.
+
+    `fused` are the graph nodes that fusion made: others are left alone, as the user may have kept them out of fusion.
+    An average of a 1x1 convolution that nothing follows is taken before it, where fewer pixels are left to convolve.
+    """
+    made = {step.outputs[0]: index for index, step in enumerate(draft.steps) if step.kernel == "conv"}
+    readers: dict[str, int] = {}
+    for step in draft.steps:
+        for name in step.inputs:
+            readers[name] = readers.get(name, 0) + 1
+    shared = {*draft.outputs, *(buffer.alias for buffer in draft.buffers.values() if buffer.alias)}
+    joiner = _Joiner(draft)
+    for pool in draft.steps:
+        first = made.get(pool.inputs[0]) if pool.kernel == "pool" else None
+        if first is None or readers[pool.inputs[0]] != 1 or pool.inputs[0] in shared:
+            continue
+        conv = draft.steps[first]
+        if conv.node == pool.node and conv.node in fused and conv.inputs[1] in draft.constants:
+            joiner.join(conv, pool)
+    return joiner.finish()
+
+
+class _Joiner:
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._buffers: dict[str, Buffer] = dict(draft.buffers)
+        self._exchanged: dict[tuple[str, ...], tuple[Step, ...]] = {}
+
+    def join(self, conv: Step, pool: Step) -> None:
+        """Exchange both steps, if one step or another order suits them better."""
+        if self._commutes(conv, pool):
+            self._swap(conv, pool)
+        elif self._is_poolable(conv, pool):
+            settings = {f"pool_{name}": value for name, value in pool.attributes.items()}
+            step = replace(
+                pool,
+                kernel="conv_pool",
+                inputs=conv.inputs,
+                attributes={**conv.attributes, **settings},
+                origin=conv.origin + pool.origin,
+            )
+            self._exchange(conv, pool, step)
+
+    def finish(self) -> Draft:
+        """The draft with the steps exchanged."""
+        steps = tuple(new for step in self._draft.steps for new in self._exchanged.get(step.outputs, (step,)))
+        return replace(self._draft, steps=steps, buffers=self._buffers)
+
+    def _exchange(self, conv: Step, pool: Step, *steps: Step) -> None:
+        self._exchanged |= {conv.outputs: (), pool.outputs: steps}
+        del self._buffers[conv.outputs[0]]
+
+    def _commutes(self, conv: Step, pool: Step) -> bool:
+        """True for averages, over pixels that all exist, of a 1x1 convolution without residual and activation."""
+        plain = not conv.attributes["activation"] and not conv.inputs[3]
+        if not plain or pool.attributes["kind"] != "average" or not _is_pointwise(conv.attributes):
+            return False
+        if pool.attributes.get("include_pad") and not _is_all(pool.attributes["pads"], 0):
+            return False
+        before, after = self._image(conv.outputs[0]), self._image(pool.outputs[0])
+        return before is not None and after is not None and 2 * after <= before
+
+    def _swap(self, conv: Step, pool: Step) -> None:
+        source = self._draft.buffers[conv.inputs[0]]
+        result = self._draft.buffers[pool.outputs[0]]
+        shape: tuple[Size, ...] = (*(source.shape or ())[:2], *(result.shape or ())[2:])
+        name, number = f"{source.name}:pooled", 0
+        while name in self._buffers:
+            number += 1
+            name = f"{source.name}:pooled_{number}"
+        layout = self._draft.buffers[conv.outputs[0]].layout
+        self._buffers[name] = Buffer(name, source.dtype, shape, layout=layout)
+        first = replace(pool, inputs=(source.name,), outputs=(name,))
+        self._exchange(conv, pool, first, replace(conv, inputs=(name, *conv.inputs[1:]), outputs=pool.outputs))
+
+    def _is_poolable(self, conv: Step, pool: Step) -> bool:
+        shape = self._draft.buffers[pool.outputs[0]].shape or ()
+        weight = self._draft.constants[conv.inputs[1]]
+        if weight.shape[1] == 1 and conv.attributes["group"] == len(weight):
+            return False
+        if pool.attributes["is_global"]:
+            return conv.attributes["group"] == 1 and len(weight) >= LEAST_FILTERS
+        return len(shape) == 4 and isinstance(shape[2], int) and shape[2] >= LEAST_LINES
+
+    def _image(self, name: str) -> int | None:
+        """Pixels of an image, None where they are not known."""
+        count = 1
+        for extent in (self._draft.buffers[name].shape or ())[2:]:
+            if not isinstance(extent, int):
+                return None
+            count *= extent
+        return count
+
+
+def _is_pointwise(settings: Mapping[str, Setting]) -> bool:
+    """True where every result is the sum over one pixel, and every pixel has a result."""
+    return _is_all(settings["kernel"], 1) and _is_all(settings["strides"], 1) and _is_all(settings["pads"], 0)
+
+
+def _is_all(setting: Setting, number: int) -> bool:
+    return isinstance(setting, list) and all(item == number for item in setting)

@@ -1,0 +1,24 @@
+/* Parts of a convolution, for what runs a whole one and for what pools its result. */
+#ifndef AF_CONV_H
+#define AF_CONV_H
+
+#include "call.h"
+#include "epilogue.h"
+
+/* A convolution with its operands.  Output pixels are counted over all images; that of number `origin` goes to y. */
+typedef struct af_conv_work {
+    const af_conv *conv;
+    const float *x, *weights;
+    const af_epilogue *epilogue;
+    float *y;
+    int64_t origin;
+    char *scratch; /* af_conv_scratch or, for Winograd's filtering, af_winograd_scratch bytes */
+} af_conv_work;
+
+/* Output pixels `rows` for the panels of filters `panels`, counted over all groups. */
+void af_convolve(const af_conv_work *work, af_range rows, af_range panels);
+
+/* The same by Winograd's filtering, for tiles counted line by line over all images. */
+void af_filter_tiles(const af_conv_work *work, af_range tiles, af_range filters);
+
+#endif
