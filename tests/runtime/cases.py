@@ -29,6 +29,14 @@ def conv_depthwise_case() -> Case:
     return Case("conv_depthwise", operands, attributes, (1, 32, 6, 6), ("nhwc",), {}, "nhwc")
 
 
+def conv_pool_case() -> Case:
+    conv = conv_case(group=2)
+    pool = {"kind": "max", "is_global": False, "kernel": [2, 2], "strides": [2, 2], "pads": [0, 0, 0, 0]}
+    pool |= {"dilations": [1, 1], "include_pad": False}
+    attributes = {**conv.attributes, **{f"pool_{name}": value for name, value in pool.items()}}
+    return Case("conv_pool", conv.operands, attributes, (1, 16, 3, 3), conv.layouts, {}, "nhwc")
+
+
 def matmul_case(packed: bool = False) -> Case:
     attributes = {"trans_a": False, "trans_b": False, "scale": 1.0, "packed": packed, **PLAIN_EPILOGUE}
     return Case("matmul", [draw(5, 7), draw(7, 9), draw(9), draw(5, 9)], attributes, (5, 9))
@@ -129,6 +137,7 @@ def make_cases() -> dict[str, Case]:
     return {
         "conv": conv_case(),
         "conv_depthwise": conv_depthwise_case(),
+        "conv_pool": conv_pool_case(),
         "conv of few channels": conv_case(3),
         "conv of groups": conv_case(24, 36, group=2),
         "depthwise": conv_case(group=16),

@@ -65,7 +65,7 @@ def store_pixels(array: np.ndarray, pitch: int | None) -> np.ndarray:
 
 def pack_operand(case: Case, index: int, array: np.ndarray) -> np.ndarray | None:
     """The panels of an operand that is stored in such, else None."""
-    if case.kernel == "conv" and index == 1:
+    if case.kernel in ("conv", "conv_pool") and index == 1:
         return pack_conv_weight(array, case.attributes["group"], case.attributes.get("winograd", 0))
     if case.kernel == "conv_depthwise" and index in (1, 3):
         return pack_conv_weight(array, 1 if index == 1 else len(array))

@@ -12,7 +12,7 @@ from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, Bench, Case, aligned
 
 SCRATCH = OPERANDS - 1
-SCRATCHED = ("conv", "conv_depthwise", "matmul", "pointwise")
+SCRATCHED = ("conv", "conv_depthwise", "conv_pool", "matmul", "pointwise")
 
 
 def refusal(native: Native, context: Context) -> str:
@@ -78,6 +78,11 @@ FIELDS = {
     | {"depth_channels": 32, "depth_filters": 33, "depth_plane": 34, "depth_x": 36, "depth_y": 38, "depth_kernel": 42}
     | {"depth_strides": 44, "depth_pads": 47, "depth_dilations": 54, "depth_x_pitch": 55, "depth_y_pitch": 56}
     | {"depth_activation": 58, "depth_winograd": 59},
+    "conv_pool": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
+    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 30}
+    | {"pool_channels": 31, "pool_plane": 32, "pool_x": 34, "pool_y": 37, "pool_kernel": 40, "pool_strides": 43}
+    | {"pool_pads": 46, "pool_dilations": 52, "pool_x_pitch": 53, "pool_y_pitch": 54, "pool_kind": 55}
+    | {"pool_include_pad": 56, "is_global": 57},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -140,6 +145,12 @@ WRONG = {
         winograd=2 depth_batch=2 depth_group=16 depth_channels=16 depth_filters=48 depth_plane=2 depth_x=7 depth_y=7
         depth_kernel=4 depth_strides=2 depth_pads=0 depth_dilations=2 depth_x_pitch=16 depth_y_pitch=31
         depth_y_pitch=33 depth_activation=-1 depth_winograd=4
+    """,
+    "conv_pool": """
+        batch=2 group=0 group=16 channels=17 filters=32 x=7 y=5 kernel=2 strides=2 x_pitch=15 x_pitch=17 y_pitch=15
+        y_pitch=17 residual_pitch=15 residual_pitch=17 activation=12 winograd=2 pool_batch=2 pool_channels=15
+        pool_plane=2 pool_x=7 pool_y=4 pool_kernel=9 pool_strides=1 pool_pads=-1 pool_dilations=0 pool_x_pitch=15
+        pool_x_pitch=17 pool_y_pitch=15 pool_y_pitch=17 pool_kind=2 pool_include_pad=2 is_global=1 is_global=2
     """,
     "pool": """
         batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2
