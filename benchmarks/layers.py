@@ -123,6 +123,8 @@ def count_flops(step: Step, binding: Binding) -> float:
     """Operations of a convolution or matrix product as it is defined; 0 for every other step."""
     if step.kernel == "conv_depthwise":
         return _count_both(step, binding)
+    if step.kernel == "conv_pool":
+        return 2.0 * _count_pixels(step, binding) * math.prod(binding.shapes[step.inputs[1]])
     if step.kernel not in ("conv", "matmul"):
         return 0
     a, y = binding.shapes[step.inputs[0]], binding.shapes[step.outputs[0]]
@@ -140,16 +142,21 @@ def count_weight(step: Step, binding: Binding) -> int:
 
 def _count_both(step: Step, binding: Binding) -> float:
     """Operations of a convolution and the depthwise one after it."""
-    x, first, _, depth, _ = (binding.shapes[name] if name else () for name in step.inputs)
+    _, first, _, depth, _ = (binding.shapes[name] if name else () for name in step.inputs)
     y = binding.shapes[step.outputs[0]]
+    return 2.0 * (_count_pixels(step, binding) * math.prod(first) + math.prod(y) * math.prod(depth[2:]))
+
+
+def _count_pixels(step: Step, binding: Binding) -> int:
+    """Pixels of all images between the two parts of a step."""
+    x = binding.shapes[step.inputs[0]]
     axes = len(x) - 2
     kernel, strides, pads = (cast("list[int]", step.attributes[name]) for name in ("kernel", "strides", "pads"))
     dilations = cast("list[int]", step.attributes["dilations"])
-    inner = math.prod(
+    return x[0] * math.prod(
         (x[2 + axis] + pads[axis] + pads[axes + axis] - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis] + 1
         for axis in range(axes)
     )
-    return 2.0 * (x[0] * inner * math.prod(first) + math.prod(y) * math.prod(depth[2:]))
 
 
 def describe_step(step: Step, binding: Binding) -> str:
@@ -157,13 +164,13 @@ def describe_step(step: Step, binding: Binding) -> str:
     y = "x".join(map(str, binding.shapes[step.outputs[0]]))
     if step.kernel == "conv_depthwise":
         return _describe_both(step, binding)
-    if step.kernel != "conv":
+    if step.kernel not in ("conv", "conv_pool"):
         return f"{step.kernel} {step.attributes.get('op', '')} -> {y}"
     found = step.attributes
     kernel, strides = found["kernel"], found["strides"]
     assert isinstance(kernel, list)
     assert isinstance(strides, list)
-    words = [f"conv {'x'.join(map(str, kernel))}", f"{binding.shapes[step.inputs[0]][1]} -> {y}"]
+    words = [f"{step.kernel} {'x'.join(map(str, kernel))}", f"{binding.shapes[step.inputs[0]][1]} -> {y}"]
     words += [f"strides {'x'.join(map(str, strides))}"] if set(strides) != {1} else []
     words += [f"groups {found['group']}"] if found["group"] != 1 else []
     words += [f"winograd {found['winograd']}"] if "winograd" in found else []

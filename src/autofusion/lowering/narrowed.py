@@ -16,6 +16,7 @@ from autofusion.plan import Buffer, Step
 PLACES: Mapping[str, tuple[int, ...]] = {
     "conv": (1,),
     "conv_depthwise": (1, 3),
+    "conv_pool": (1,),
     "matmul": (1,),
     "embedding": (0, 2, 4),
     "gather": (0,),
