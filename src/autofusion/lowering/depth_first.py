@@ -95,8 +95,7 @@ def _join(first: Step, depthwise: Step) -> Step:
     settings |= {f"depth_{name}": depthwise.attributes[name] for name in _WINDOW}
     settings |= {f"inner_{name}": first.attributes[name] for name in _EPILOGUE}
     settings |= {name: depthwise.attributes[name] for name in _EPILOGUE}
-    return replace(
-        depthwise,
+    return depthwise._replace(
         kernel="conv_depthwise",
         inputs=(*first.inputs[:3], *depthwise.inputs[1:3]),
         attributes=settings,

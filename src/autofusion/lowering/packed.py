@@ -73,7 +73,7 @@ class _Packer:
         x, weight, bias, depth_weight, depth_bias = step.inputs
         groups = len(self.constants[depth_weight])
         inputs = (x, self._pack_filters(weight, 1), bias, self._pack_filters(depth_weight, groups), depth_bias)
-        return replace(step, inputs=inputs)
+        return step._replace(inputs=inputs)
 
     def _pack_filters(self, name: str, group: int, tile: int = 0) -> str:
         form = f"winograd{tile}" if tile else f"conv{group}"

@@ -53,8 +53,7 @@ class _Joiner:
             self._swap(conv, pool)
         elif self._is_poolable(conv, pool):
             settings = {f"pool_{name}": value for name, value in pool.attributes.items()}
-            step = replace(
-                pool,
+            step = pool._replace(
                 kernel="conv_pool",
                 inputs=conv.inputs,
                 attributes={**conv.attributes, **settings},
@@ -91,8 +90,8 @@ class _Joiner:
             name = f"{source.name}:pooled_{number}"
         layout = self._draft.buffers[conv.outputs[0]].layout
         self._buffers[name] = Buffer(name, source.dtype, shape, layout=layout)
-        first = replace(pool, inputs=(source.name,), outputs=(name,))
-        self._exchange(conv, pool, first, replace(conv, inputs=(name, *conv.inputs[1:]), outputs=pool.outputs))
+        first = pool._replace(inputs=(source.name,), outputs=(name,))
+        self._exchange(conv, pool, first, conv._replace(inputs=(name, *conv.inputs[1:]), outputs=pool.outputs))
 
     def _is_poolable(self, conv: Step, pool: Step) -> bool:
         shape = self._draft.buffers[pool.outputs[0]].shape or ()
