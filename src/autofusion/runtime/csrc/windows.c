@@ -92,21 +92,26 @@ static void copy_taps(const strip *s, const float *line, int64_t place, float *t
     }
 }
 
+/* One line of taps of window `i` as a copy. */
+static void copy_line(const strip *s, const float *line, int64_t i, int64_t run, const float **entry) {
+    const af_windows *windows = s->windows;
+    float *copy = windows->copies + ((s->column + i) * windows->runs + run) * windows->length;
+    copy_taps(s, line, s->start[2] + i * windows->conv->window.strides[2], copy);
+    entry[i] = copy;
+}
+
 /* One line of taps of every window, in place where it lies in memory as it is. */
 static void point_to_line(const strip *s, const float *line, int64_t run, const float **entry) {
-    const af_windows *windows = s->windows;
-    const af_conv *conv = windows->conv;
+    const af_conv *conv = s->windows->conv;
     const af_window *w = &conv->window;
-    int in_lines = line && lies_in_lines(conv);
-    for (int64_t i = 0, place = s->start[2]; i < s->count; i++, place += w->strides[2]) {
-        if (in_lines && place >= 0 && place + w->kernel[2] <= w->x[2]) {
-            entry[i] = line + place * conv->x_pitch;
-            continue;
-        }
-        float *copy = windows->copies + ((s->column + i) * windows->runs + run) * windows->length;
-        copy_taps(s, line, place, copy);
-        entry[i] = copy;
+    int64_t low = s->count, high = s->count;
+    if (line && lies_in_lines(conv)) {
+        high = count_before(s, s->start[2], w->x[2] - w->kernel[2] + 1);
+        low = smaller(count_before(s, s->start[2], 0), high);
     }
+    for (int64_t i = 0; i < low; i++) copy_line(s, line, i, run, entry);
+    for (int64_t i = low; i < high; i++) entry[i] = line + (s->start[2] + i * w->strides[2]) * conv->x_pitch;
+    for (int64_t i = high; i < s->count; i++) copy_line(s, line, i, run, entry);
 }
 
 static void point_strip(const strip *s) {
