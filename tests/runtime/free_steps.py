@@ -60,7 +60,7 @@ def assert_as_defined(
     operands: Sequence[np.ndarray | None],
     attributes: Mapping[str, Any],
     shapes: Sequence[Shape],
-    threads: int = 1,
+    threads: int = 3,
 ) -> None:
     """The native results are the definition's in double precision, NaN and infinities in the same places."""
     wide = [

@@ -31,7 +31,8 @@ def cumulate(
     with np.errstate(all="ignore"):
         sums = np.cumsum(turned, axis, dtype=wide.dtype)
         if attributes["exclusive"]:
-            sums = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis).take(range(x.shape[axis]), axis)
+            before = [(int(place == axis), 0) for place in range(x.ndim)]
+            sums = np.pad(sums, before).take(range(x.shape[axis]), axis)
         return (np.flip(sums, axis) if attributes["reverse"] else sums).astype(x.dtype).reshape(out_shape)
 
 
