@@ -23,8 +23,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "native" not in metafunc.fixturenames:
         return
     chosen: str | None = metafunc.config.getoption("--libraries")
-    names = chosen.split(",") if chosen else [name for name in LIBRARIES if not find_library(name).absent]
-    metafunc.parametrize("native", names, indirect=True, scope="session")
+    races = metafunc.definition.get_closest_marker("threads")
+    names = chosen.split(",") if chosen else [name for name in LIBRARIES if races or name != "raced"]
+    there = [name for name in names if chosen or not find_library(name).absent]
+    metafunc.parametrize("native", there, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

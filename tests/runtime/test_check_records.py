@@ -237,6 +237,7 @@ def damage(random: np.random.Generator, bench: Bench) -> None:
                 bench.records["floats"][0, random.integers(0, 4)] = random.choice((0, -1, 1e30, np.inf, np.nan))
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_not_refused_stays_in_bounds(native: Native, name: str) -> None:
     """A damaged record is refused, or it runs and writes nothing beside its result, nor anything twice at a time."""

@@ -174,6 +174,7 @@ def test_every_kernel_of_the_table_has_sizes() -> None:
     assert set(KERNELS) - NOT_IN_C == set(MAKERS)
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("kernel", MAKERS)
 def test_sizes(native: Native, kernel: str) -> None:
     for n in SIZES[kernel in NEVER_EMPTY :]:

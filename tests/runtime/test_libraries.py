@@ -22,6 +22,7 @@ def test_every_library_is_there(name: str) -> None:
         pytest.skip(f"no kernel is tested on {name}: {absent}")
 
 
+@pytest.mark.threads
 @pytest.mark.parametrize("name", CASES)
 def test_threads_do_not_change_results(native: Native, name: str) -> None:
     expected = Bench(CASES[name]).run(native)
