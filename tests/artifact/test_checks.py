@@ -68,6 +68,7 @@ def test_tensors(plan: Plan, tensor: Tensor, reason: str) -> None:
         (Buffer("sum", "float", ("batch", 3), layout="nhwc"), "layout nhwc does not have"),
         (Buffer("sum", "float", (1, 3, 4), pitch=4), "a pitch that its layout does not have"),
         (Buffer("sum", "float", (1, 3, 4), layout="nhwc", pitch=0), "a pitch that its layout does not have"),
+        (Buffer("flat", "float", ("batch*3",), alias="sum", offset=1), "has an offset and is no view"),
         (Buffer("sum", "float", ("batch", 3), tensor=0), "has a tensor and is computed"),
         (Buffer("k", "float", (3,), "constant", tensor=2), "a tensor that is not there"),
         (Buffer("k", "float", (3,), "constant"), "a constant without bytes"),

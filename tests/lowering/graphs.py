@@ -13,7 +13,9 @@ from autofusion.ops import evaluate, find_operator, infer, schema_of
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Step, evaluate_shape, evaluate_size
 from autofusion.plan.attributes import decode_attribute
+from autofusion.plan.stripes import is_view
 from autofusion.runtime.sizes import bind_step
+from autofusion.runtime.views import stored_shape, view_buffer
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -134,23 +136,33 @@ class _Machine:
         buffer = self.plan.buffers[name]
         root = self.plan.buffers[buffer.alias or name]
         stored = self.memory[root.name] if root.name in self.memory else self.weights[_index(root.tensor)]
-        if buffer.shape is None:
-            return stored
-        shape = self.shape(buffer)
-        if buffer.layout == "plain":
-            return stored.reshape(shape)
-        return np.moveaxis(stored.reshape(shape[0], *shape[2:], shape[1]), -1, 1)
+        return stored if buffer.shape is None else self.view(buffer, stored)
+
+    def view(self, buffer: Buffer, stored: np.ndarray) -> np.ndarray:
+        return view_buffer(stored.reshape(-1).view(np.uint8)[4 * buffer.offset :], buffer, self.shape(buffer))
 
     def write(self, name: str, array: np.ndarray) -> None:
         buffer = self.plan.buffers[name]
-        assert buffer.alias is None
         assert buffer.role in ("inner", "output")
+        if is_view(buffer):
+            self.write_part(buffer, array)
+            return
+        assert buffer.alias is None
         assert name not in self.memory
         assert DType.of(array).value == buffer.dtype
         if buffer.shape is not None:
             assert array.shape == self.shape(buffer)
         stored = array if buffer.layout == "plain" else np.moveaxis(array, 1, -1)
         self.memory[name] = np.ascontiguousarray(stored).reshape(array.shape if buffer.layout == "plain" else -1)
+
+    def write_part(self, buffer: Buffer, array: np.ndarray) -> None:
+        root = self.plan.buffers[buffer.alias or ""]
+        assert root.layout == "nhwc"
+        shape = stored_shape(root, self.shape(root))
+        memory = self.memory.setdefault(root.name, np.full(int(np.prod(shape)), np.nan, np.float32))
+        part = self.view(buffer, memory)
+        assert np.isnan(part).all()
+        part[...] = array
 
 
 def _index(tensor: int | None) -> int:

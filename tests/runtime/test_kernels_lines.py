@@ -27,6 +27,12 @@ def test_softmax(native: Native, shape: tuple[int, ...], log: bool) -> None:
         assert_agrees(native, Case("softmax", [normal(*shape)], {"axis": axis, "log": log}, shape), 2, 1e-6)
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33])
+def test_softmax_of_short_lines(native: Native, count: int, log: bool) -> None:
+    assert_agrees(native, Case("softmax", [normal(5, count)], {"axis": 1, "log": log}, (5, count)), 2, 1e-6)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_softmax_of_infinities(native: Native, axis: int) -> None:
     x = normal(4, 19)

@@ -58,6 +58,7 @@ GEOMETRIES: dict[str, dict[str, Any]] = {
     "ceil and pads": {"x": (1, 8, 7, 7), "kernel": (3, 3), "strides": (3, 2), "pads": (1, 0, 0, 1), "ceil_mode": True},
     "line": {"x": (2, 19, 12), "kernel": (4,), "strides": (3,), "pads": (2, 1)},
     "volume": {"x": (1, 18, 4, 5, 6), "kernel": (2, 3, 2), "strides": (1, 2, 3), "pads": (1, 0, 1, 0, 1, 0)},
+    **{f"{count} channels": {"x": (1, count, 4, 5), "kernel": (2, 3)} for count in (31, 33, 63, 64, 65, 130)},
     "pitch": {"x": (1, 18, 6, 5), "kernel": (2, 2), "pitches": (14, 3)},
     "global": {"x": (2, 49, 7, 7)},
     "global line": {"x": (1, 5, 11), "pitches": (3, 1)},

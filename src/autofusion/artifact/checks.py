@@ -8,6 +8,7 @@ from math import prod
 from autofusion.plan import KERNELS, Buffer, Plan, Setting, Size, Step, Tensor, size_symbols
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.kernels import Kernel
+from autofusion.plan.stripes import Coverage, find_stripe, is_view
 
 _MAX_EXTENT = 1 << 48
 _MAX_RANK = 64
@@ -79,10 +80,17 @@ def _check_buffer(buffer: Buffer, plan: Plan) -> None:
         raise ValueError(f"{place} is a constant without bytes")
     if buffer.layout == "nhwc" and (buffer.shape is None or not 3 <= len(buffer.shape) <= 5):
         raise ValueError(f"{place} has a rank that layout nhwc does not have")
-    if buffer.pitch is not None and (buffer.layout != "nhwc" or buffer.pitch < 1):
+    if buffer.pitch is not None and not _has_pitch(buffer):
         raise ValueError(f"{place} has a pitch that its layout does not have")
+    if buffer.offset and (buffer.alias is None or buffer.pitch is None):
+        raise ValueError(f"{place} has an offset and is no view")
     if buffer.alias is not None:
         _check_alias(buffer, plan)
+
+
+def _has_pitch(buffer: Buffer) -> bool:
+    channels = buffer.shape[1] if buffer.layout == "nhwc" and buffer.shape is not None else None
+    return isinstance(channels, int) and buffer.pitch is not None and buffer.pitch >= max(channels, 1)
 
 
 def _check_alias(buffer: Buffer, plan: Plan) -> None:
@@ -97,6 +105,10 @@ def _check_alias(buffer: Buffer, plan: Plan) -> None:
         raise ValueError(f"buffer {buffer.name!r} shares the bytes of {target.name!r}, which has another type")
     if buffer.role == "input":
         raise ValueError(f"input {buffer.name!r} shares the bytes of {target.name!r}")
+    if is_view(buffer) and plan.backend == "reference":
+        raise ValueError(f"buffer {buffer.name!r} is a view, which a reference plan does not have")
+    if is_view(buffer):
+        find_stripe(buffer, target)
 
 
 def _check_size(size: Size, place: str, symbols: frozenset[str], known: set[str]) -> None:
@@ -173,34 +185,57 @@ def _check_flow(plan: Plan) -> None:
     """Every name is defined before it is read, and nothing is written twice."""
     _check_distinct(plan.inputs, "input")
     _check_distinct(plan.outputs, "output")
-    ready: set[str] = set()
+    written = _Written(plan)
     for name in plan.inputs:
         if name not in plan.buffers or plan.buffers[name].role != "input" or plan.buffers[name].shape is None:
             raise ValueError(f"input {name!r} is no input buffer")
-        ready.add(name)
+        written.add(name)
     for buffer in plan.buffers.values():
-        if buffer.role == "input" and buffer.name not in ready:
+        if buffer.role == "input" and not written.has(buffer.name):
             raise ValueError(f"buffer {buffer.name!r} is an input that the plan does not list")
         if buffer.tensor is not None:
-            ready.add(buffer.name)
+            written.add(buffer.name)
     for step in plan.steps:
-        _check_order(step, plan, ready)
+        _check_order(step, written)
     for name in plan.outputs:
-        if name not in plan.buffers or _root(name, plan) not in ready:
+        if name not in plan.buffers or not written.has(name):
             raise ValueError(f"output {name!r} is not written")
         if plan.buffers[_root(name, plan)].role == "inner":
             raise ValueError(f"output {name!r} lies in memory that later steps may use")
 
 
-def _check_order(step: Step, plan: Plan, ready: set[str]) -> None:
+def _check_order(step: Step, written: _Written) -> None:
     for name in filter(None, step.inputs):
-        if _root(name, plan) not in ready:
+        if not written.has(name):
             raise ValueError(f"step {step.node!r} reads {name!r} before it is written")
     for name in filter(None, step.outputs):
-        root = _root(name, plan)
-        if root in ready:
+        if not written.add(name):
             raise ValueError(f"step {step.node!r} writes {name!r}, which is written already")
-        ready.add(root)
+
+
+class _Written:
+    """The buffers that are written so far; of those with views the elements that are."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._whole: set[str] = set()
+        self._parted = {buffer.alias: Coverage() for buffer in plan.buffers.values() if is_view(buffer)}
+
+    def add(self, name: str) -> bool:
+        """Note that buffer `name` is written; False where some of it was before."""
+        root = _root(name, self._plan)
+        if root in self._parted:
+            return self._parted[root].write(find_stripe(self._plan.buffers[name], self._plan.buffers[root]))
+        is_new = root not in self._whole
+        self._whole.add(root)
+        return is_new
+
+    def has(self, name: str) -> bool:
+        """True where all of buffer `name` is written."""
+        root = _root(name, self._plan)
+        if root in self._parted:
+            return self._parted[root].covers(find_stripe(self._plan.buffers[name], self._plan.buffers[root]))
+        return root in self._whole
 
 
 def _check_distinct(names: Iterable[str], what: str) -> None:

@@ -158,7 +158,7 @@ class _Assigner:
 
     def _is_plain_copy_of_nhwc(self, step: Step) -> bool:
         source, target = step.inputs[0], step.outputs[0]
-        return self._is_nhwc(source) and self._buffers[source].shape == self._buffers[target].shape
+        return self._is_nhwc(source) and self._draft.buffers[source].shape == self._buffers[target].shape
 
     def _fetch(self, name: str, layout: Layout, step: Step) -> str:
         """The buffer that holds value `name` in `layout`, made by a relayout before `step` where there is none."""

@@ -20,6 +20,8 @@ from autofusion.lowering.pooled import join_pools
 from autofusion.lowering.records import Backend, Lowered, StoredWeight
 from autofusion.lowering.reshaped import reshape_results
 from autofusion.lowering.scope import Scope
+from autofusion.lowering.sharing import share_images
+from autofusion.lowering.shuffles import fold_shuffles
 from autofusion.lowering.workspace import Workspace
 
 
@@ -51,7 +53,9 @@ def lower(
     draft = reshape_results(workspace.finish())
     if backend == "native":
         fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
-        draft = pack_weights(join_depthwise(join_pools(assign_layouts(draft), fused), fused), exact=exact)
+        draft = fold_shuffles(assign_layouts(draft))
+        draft = share_images(join_depthwise(join_pools(draft, fused), fused))
+        draft = pack_weights(draft, exact=exact)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:

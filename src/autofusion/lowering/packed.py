@@ -1,4 +1,4 @@
-"""Third stage of native lowering: constant weights in the order in which the kernels read them."""
+"""Fifth stage of native lowering: constant weights in the order in which the kernels read them."""
 
 from __future__ import annotations
 

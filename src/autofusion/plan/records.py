@@ -32,7 +32,9 @@ class Buffer(NamedTuple):
     known only after the producing step has run (then that step and every reader are host steps).
     In layout `nhwc` (rank 3 to 5) axis 1 of `shape` is stored innermost, `pitch` elements apart
     from pixel to pixel (None: as many as there are channels).
-    `alias` names the buffer whose bytes this one shares: same elements, another shape.
+    `alias` names the buffer whose bytes this one shares: same elements, another shape.  With a `pitch`, which is then
+    that of the named buffer, an alias in layout `nhwc` is a view: its first element is element `offset` of the storage
+    there, and it has some of the channels, or of the pixels.
     `tensor` is the index of a constant's bytes in the weights.
     """
 
@@ -44,6 +46,7 @@ class Buffer(NamedTuple):
     pitch: int | None = None
     alias: str | None = None
     tensor: int | None = None
+    offset: int = 0
 
 
 class Tensor(NamedTuple):

@@ -14,7 +14,7 @@ from autofusion.plan.fields import Fields, Table, format_json, parse_json
 from autofusion.plan.records import Buffer, Limits, Plan, Setting, Step, Tensor
 
 _PLAN = ("backend", "inputs", "outputs", "symbols", "limits", "gears", "buffers", "tensors", "steps")
-_BUFFER = ("name", "dtype", "shape", "role", "layout", "pitch", "alias", "tensor")
+_BUFFER = ("name", "dtype", "shape", "role", "layout", "pitch", "alias", "tensor", "offset")
 _TENSOR = ("name", "dtype", "shape", "offset", "bytes")
 _STEP = ("kernel", "node", "op", "inputs", "outputs", "attributes", "origin")
 _FLOAT = "$float"
@@ -131,6 +131,7 @@ def _read_buffers(table: Table) -> list[Buffer]:
         table.optional_numbers("pitch"),
         table.optional_texts("alias"),
         table.optional_numbers("tensor"),
+        table.numbers("offset"),
     )
     return [*map(Buffer._make, zip(*columns, strict=True))]
 

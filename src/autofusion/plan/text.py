@@ -7,14 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.plan.records import Buffer, Plan, Setting, Step
+from autofusion.plan.stripes import is_view
 
 
 def render_plan(plan: Plan) -> str:
     """The plan with a final line break: inputs and outputs with types and shapes, then every step.
 
     A step is its kernel, its node, operands and results with their shapes, and attributes other than those that
-    are off.  `@nhwc` marks a value that is stored with its channels innermost, `const` a constant, `_` an operand
-    that is left out.
+    are off.  `@nhwc` marks a value that is stored with its channels innermost, `@nhwc:y+16` one that lies in the
+    storage of `y` from element 16 on, `const` a constant, `_` an operand that is left out.
     """
     lines = [f"backend {plan.backend}", ""]
     for heading, names in (("inputs", plan.inputs), ("outputs", plan.outputs)):
@@ -36,7 +37,8 @@ def _operand(name: str, plan: Plan) -> str:
     if not name:
         return "_"
     buffer = plan.buffers[name]
-    mark = "@nhwc" if buffer.layout == "nhwc" else ""
+    place = f":{buffer.alias}+{buffer.offset}" if is_view(buffer) else ""
+    mark = f"@nhwc{place}" if buffer.layout == "nhwc" else ""
     kind = "const " if buffer.role == "constant" else ""
     return f"{kind}{name}{mark} {_shape(buffer)}"
 

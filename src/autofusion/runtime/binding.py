@@ -10,8 +10,9 @@ import numpy as np
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, InputError
 from autofusion.plan import Buffer, Plan, Step
-from autofusion.plan.dtypes import STRING
+from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.memory import Life, Memory, find_lives, place_lives
+from autofusion.plan.stripes import is_view
 from autofusion.runtime.bound import BroadcastError
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
@@ -184,8 +185,11 @@ def _find_places(
             place = Place(Space.ARENA, offsets[name], extents[root.name])
         else:
             continue
-        if root is not buffer and extents[name] > place.bytes:
+        skipped = buffer.offset * storage_type(buffer.dtype).itemsize
+        if root is not buffer and skipped + extents[name] > place.bytes:
             raise damaged_plan(f"buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares")
+        if is_view(buffer):
+            place = place._replace(offset=place.offset + skipped, bytes=extents[name])
         places[name] = place
     return places
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from autofusion.artifact.weights import allocate_aligned
 from autofusion.plan import Plan, Step
+from autofusion.plan.stripes import find_stripe, is_view
 from autofusion.runtime.binding import Binding, Segment, is_held
 from autofusion.runtime.host import HostStep, check_result, compute_extents
 from autofusion.runtime.indices import refuse_index
@@ -152,12 +153,29 @@ class Frame:
         return view_buffer(data, self._plan.buffers[name], self.binding.shapes[name])
 
     def _show(self, step: Step, watch: Watch) -> None:
-        """Tell what `step` computed, under the names of all buffers that share its bytes."""
+        """Tell what `step` completed, under the names of all buffers that share its bytes."""
         written = {name for name in step.outputs if name}
         roots = {self._plan.buffers[name].alias or name for name in written}
         for name, buffer in self._plan.buffers.items():
-            if (buffer.alias or name) in roots and (name in self.binding.places or self._is_held(name)):
+            if (buffer.alias or name) not in roots or not (name in self.binding.places or self._is_held(name)):
+                continue
+            if not self._is_parted(buffer.alias or name) or self._last_writer(name) is step:
                 watch(name, self._read(name).copy())
+
+    def _is_parted(self, root: str) -> bool:
+        return any(buffer.alias == root and is_view(buffer) for buffer in self._plan.buffers.values())
+
+    def _last_writer(self, name: str) -> Step | None:
+        """The last step that writes some of a buffer, or of what shares its bytes."""
+        buffers = self._plan.buffers
+        root = buffers[buffers[name].alias or name]
+        own = find_stripe(buffers[name], root)
+        for step in reversed(self._plan.steps):
+            written = (buffers[other] for other in step.outputs if other)
+            shared = (buffer for buffer in written if (buffer.alias or buffer.name) == root.name)
+            if any(find_stripe(buffer, root).meet(own).area for buffer in shared):
+                return step
+        return None
 
     def _collect(self, name: str, result: np.ndarray | None) -> np.ndarray:
         """Output `name` as an array of its own: the slot's where it is one, else a copy."""

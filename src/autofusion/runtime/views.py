@@ -9,6 +9,7 @@ import numpy as np
 
 from autofusion.plan import Buffer
 from autofusion.plan.dtypes import EXTENSIONS, storage_type
+from autofusion.plan.stripes import is_view
 from autofusion.runtime.shapes import Shape
 
 
@@ -42,13 +43,19 @@ def stored_shape(buffer: Buffer, shape: Shape) -> Shape:
 
 
 def stored_bytes(buffer: Buffer, shape: Shape) -> int:
-    """How many bytes a buffer takes."""
-    return prod(stored_shape(buffer, shape)) * storage_type(buffer.dtype).itemsize
+    """How many bytes a buffer takes; a view from its first element to its last."""
+    extents = stored_shape(buffer, shape)
+    elements = prod(extents)
+    if elements and is_view(buffer):
+        elements -= extents[-1] - shape[1]
+    return elements * storage_type(buffer.dtype).itemsize
 
 
 def view_buffer(data: np.ndarray, buffer: Buffer, shape: Shape) -> np.ndarray:
     """The elements of a buffer in the model's shape, over the uint8 array `data`, which may be longer than it needs."""
-    stored = data[: stored_bytes(buffer, shape)].view(storage_type(buffer.dtype)).reshape(stored_shape(buffer, shape))
+    kind, extents = storage_type(buffer.dtype), stored_shape(buffer, shape)
     if buffer.layout == "plain":
-        return stored
-    return np.moveaxis(stored[..., : shape[1]], -1, 1)
+        return data[: stored_bytes(buffer, shape)].view(kind).reshape(extents)
+    steps = [prod(extents[axis + 1 :]) * kind.itemsize for axis in range(len(extents))]
+    stored = np.ndarray((*extents[:-1], shape[1]), kind, data[: stored_bytes(buffer, shape)], strides=steps)
+    return np.moveaxis(stored, -1, 1)

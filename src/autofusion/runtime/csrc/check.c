@@ -61,7 +61,8 @@ static int check_pool(const checker *c) {
     if (af_check_pool(c, pool)) return -1;
     return check_operand(c, AF_RESULT, span_images(pool->batch, w->y, pool->channels, pool->y_pitch)) ||
            check_operand(c, AF_X, span_images(pool->batch, w->x, pool->channels, pool->x_pitch)) ||
-           check_absent(c, AF_X + 1) || check_overlap(c, 0);
+           check_absent(c, AF_X + 1) ||
+           check_overlap_beside(c, 0, find_beside(c, AF_X, pool->channels, pool->x_pitch, pool->channels, pool->y_pitch));
 }
 
 static int check_rows(const checker *c, int is_affine) {
@@ -76,7 +77,9 @@ static int check_rows(const checker *c, int is_affine) {
         check_operand(c, AF_X, span_rows(r->rows, r->columns, r->x_pitch)) ||
         (is_affine && (check_operand(c, AF_SCALE, r->columns) || check_operand(c, AF_SHIFT, r->columns))))
         return -1;
-    return check_absent(c, is_affine ? AF_SHIFT + 1 : AF_X + 1) || check_overlap(c, (r->x_pitch == r->y_pitch) << AF_X);
+    int beside = find_beside(c, AF_X, r->columns, r->x_pitch, r->columns, r->y_pitch);
+    return check_absent(c, is_affine ? AF_SHIFT + 1 : AF_X + 1) ||
+           check_overlap_beside(c, (r->x_pitch == r->y_pitch) << AF_X, beside);
 }
 
 static int check_binary(const checker *c) {
@@ -88,6 +91,8 @@ static int check_binary(const checker *c) {
     if (!is_countable(b->extents, AF_AXES)) return refuse(c, "it has too many elements");
     if (repeats_places(b->extents, b->y_strides, AF_AXES)) return refuse(c, "its result is written more than once");
     int in_place = 1 << AF_A | 1 << AF_B;
+    int beside = find_beside_axes(c, AF_A, b->extents, b->a_strides, b->y_strides, AF_AXES) |
+                 find_beside_axes(c, AF_B, b->extents, b->b_strides, b->y_strides, AF_AXES);
     for (int axis = 0; axis < AF_AXES; axis++) {
         if (b->extents[axis] <= 1) continue;
         if (b->a_strides[axis] != b->y_strides[axis]) in_place &= ~(1 << AF_A);
@@ -96,7 +101,7 @@ static int check_binary(const checker *c) {
     return check_operand(c, AF_RESULT, span_axes(b->extents, b->y_strides, AF_AXES, 1)) ||
            check_operand(c, AF_A, span_axes(b->extents, b->a_strides, AF_AXES, 1)) ||
            check_operand(c, AF_B, span_axes(b->extents, b->b_strides, AF_AXES, 1)) || check_absent(c, AF_B + 1) ||
-           check_overlap(c, in_place);
+           check_overlap_beside(c, in_place, beside);
 }
 
 static int check_relayout(const checker *c) {

@@ -177,13 +177,43 @@ static inline int overlap(const af_operand *a, const af_operand *b) {
     return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
+/* The bit of operand `place` where its rows of `columns` floats and those of the result, of `y_columns`, lie beside each
+   other in rows of `pitch` floats: other channels of the same images. */
+static inline int find_beside(const checker *c, int place, int64_t columns, int64_t pitch, int64_t y_columns,
+                              int64_t y_pitch) {
+    int64_t bytes = c->step->operands[place].offset - c->step->operands[AF_RESULT].offset;
+    if (pitch != y_pitch || pitch < 1 || bytes % (int64_t)sizeof(float)) return 0;
+    int64_t first = bytes / (int64_t)sizeof(float) % pitch;
+    if (first < 0) first += pitch;
+    return (first >= y_columns && columns <= pitch - first) << place;
+}
+
+/* The same for elements that both are walked by `axes` axes, the innermost one last. */
+static inline int find_beside_axes(const checker *c, int place, const int64_t *extents, const int64_t *strides,
+                                   const int64_t *y_strides, int axes) {
+    int64_t pitch = 0, columns = 1;
+    for (int axis = axes - 1; axis >= 0; axis--) {
+        if (extents[axis] <= 1) continue;
+        if (strides[axis] != y_strides[axis]) return 0;
+        int is_row = axis == axes - 1 && strides[axis] == 1;
+        if (is_row) columns = extents[axis];
+        for (int64_t a = strides[axis]; !is_row && a != 0;) {
+            int64_t rest = pitch % a;
+            pitch = a;
+            a = rest;
+        }
+    }
+    return find_beside(c, place, columns, pitch, columns, pitch);
+}
+
 /* Results and scratch memory share no bytes with anything else, but operands whose bit is set in `in_place` may lie
-   exactly where the first result does. */
-static inline int check_overlap(const checker *c, int in_place) {
+   exactly where the first result does, and those whose bit is set in `beside` between its rows. */
+static inline int check_overlap_beside(const checker *c, int in_place, int beside) {
     const af_operand *operands = c->step->operands;
     for (int place = AF_X; place < AF_SCRATCH; place++) {
         int is_same = (in_place >> place & 1) && operands[place].offset == operands[AF_RESULT].offset;
-        if (!is_same && overlap(&operands[place], &operands[AF_RESULT]))
+        int is_apart = is_same || (beside >> place & 1);
+        if (!is_apart && overlap(&operands[place], &operands[AF_RESULT]))
             return refuse(c, "operand %d overlaps the result", place);
         if (overlap(&operands[place], &operands[AF_SCRATCH]))
             return refuse(c, "operand %d overlaps scratch memory", place);
@@ -193,6 +223,8 @@ static inline int check_overlap(const checker *c, int in_place) {
     }
     return overlap(&operands[AF_RESULT], &operands[AF_SCRATCH]) ? refuse(c, "the result overlaps scratch memory") : 0;
 }
+
+static inline int check_overlap(const checker *c, int in_place) { return check_overlap_beside(c, in_place, 0); }
 
 /* Of a window: extents are sane, and an axis has as many results as windows fit into the padded image, or, in
    `ceil_mode`, one more that reaches past it. */

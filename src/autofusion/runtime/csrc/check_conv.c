@@ -54,7 +54,10 @@ int af_check_conv(const checker *c) {
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
            check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
-           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) || check_overlap(c, 0);
+           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) ||
+           check_overlap_beside(c, 0, find_beside(c, AF_X, conv->channels, conv->x_pitch, conv->filters, conv->y_pitch) |
+                                          find_beside(c, AF_RESIDUAL, conv->filters, conv->residual_pitch,
+                                                      conv->filters, conv->y_pitch));
 }
 
 /* True for windows over planes. */

@@ -40,8 +40,13 @@ int af_check_program(const checker *c) {
         if (check_instruction(c, number)) return -1;
     int axes = p->folding == AF_FOLD_NONE ? AF_PROGRAM_AXES : AF_PROGRAM_AXES - 1;
     if (repeats_places(p->extents, p->y_strides, axes)) return refuse(c, "its result is written more than once");
-    for (int operand = 0; operand < p->operands; operand++)
+    int beside = 0;
+    for (int operand = 0; operand < p->operands; operand++) {
         if (check_program_operand(c, operand)) return -1;
+        if (p->folding == AF_FOLD_NONE)
+            beside |= find_beside_axes(c, AF_X + operand, p->extents, p->strides[operand], p->y_strides, axes);
+    }
     return check_operand(c, AF_RESULT, span_axes(p->extents, p->y_strides, axes, 1)) ||
-           check_absent(c, AF_X + (int)p->operands) || check_scratch(c, af_program_scratch(p)) || check_overlap(c, 0);
+           check_absent(c, AF_X + (int)p->operands) || check_scratch(c, af_program_scratch(p)) ||
+           check_overlap_beside(c, 0, beside);
 }

@@ -21,21 +21,30 @@ AF_INLINE vf take(const float *from, int64_t step, int64_t at, int64_t count) {
     return count < AF_WIDTH ? load_some(from + at, count) : load(from + at);
 }
 
-AF_INLINE void combine(combination *apply, const af_pair_row *r) {
-    int64_t i = 0;
-    for (; i + AF_WIDTH <= r->count; i += AF_WIDTH)
-        store(r->y + i, apply(take(r->a, r->a_step, i, AF_WIDTH), take(r->b, r->b_step, i, AF_WIDTH)));
-    int64_t rest = r->count - i;
-    if (rest > 0) store_some(r->y + i, apply(take(r->a, r->a_step, i, rest), take(r->b, r->b_step, i, rest)), rest);
+AF_INLINE void combine(combination *apply, const af_pair_row *rows) {
+    int64_t count = rows->count, a_step = rows->a_step, b_step = rows->b_step;
+    for (int64_t row = 0; row <= rows->further; row++) {
+        const float *a = rows->a + row * rows->a_pitch, *b = rows->b + row * rows->b_pitch;
+        float *y = rows->y + row * rows->y_pitch;
+        int64_t i = 0;
+        for (; i + AF_WIDTH <= count; i += AF_WIDTH)
+            store(y + i, apply(take(a, a_step, i, AF_WIDTH), take(b, b_step, i, AF_WIDTH)));
+        int64_t rest = count - i;
+        if (rest > 0) store_some(y + i, apply(take(a, a_step, i, rest), take(b, b_step, i, rest)), rest);
+    }
 }
 
-static void raise_to_power(const af_pair_row *r) {
-    if (r->b_step == 0 && *r->b == 2) {
-        const af_pair_row square = {r->a, r->a, r->y, r->count, r->a_step, r->a_step};
-        combine(multiply, &square);
-        return;
+static void raise_to_power(const af_pair_row *rows) {
+    for (int64_t row = 0; row <= rows->further; row++) {
+        const float *a = rows->a + row * rows->a_pitch, *b = rows->b + row * rows->b_pitch;
+        float *y = rows->y + row * rows->y_pitch;
+        if (rows->b_step == 0 && *b == 2) {
+            const af_pair_row square = {a, a, y, rows->count, rows->a_step, rows->a_step, 0, 0, 0, 0};
+            combine(multiply, &square);
+            continue;
+        }
+        for (int64_t i = 0; i < rows->count; i++) y[i] = power(a[i * rows->a_step], b[i * rows->b_step]);
     }
-    for (int64_t i = 0; i < r->count; i++) r->y[i] = power(r->a[i * r->a_step], r->b[i * r->b_step]);
 }
 
 void af_combine(int64_t operator, const af_pair_row *row) {

@@ -45,18 +45,18 @@ void af_run_affine(const af_call *call, int64_t part, int64_t parts) {
     }
 }
 
-/* A run of elements of a binary step, each operand's by a step of its own. */
+/* A run of elements of a binary step, each operand's by a step of its own; `further` rows of them follow. */
 typedef struct run {
     const float *a, *b;
     float *y;
-    int64_t count, a_step, b_step, y_step;
+    int64_t count, a_step, b_step, y_step, further;
 } run;
 
 /* Elements that are not side by side pass through buffers that are. */
 static void combine_strided(int64_t operator, const run *r) {
     float a[AF_PANEL], b[AF_PANEL], y[AF_PANEL];
     for (int64_t first = 0; first < r->count; first += AF_PANEL) {
-        af_pair_row piece = {a, b, y, smaller(r->count - first, AF_PANEL), 1, 1};
+        af_pair_row piece = {a, b, y, smaller(r->count - first, AF_PANEL), 1, 1, 0, 0, 0, 0};
         for (int64_t i = 0; i < piece.count; i++) {
             a[i] = r->a[(first + i) * r->a_step];
             b[i] = r->b[(first + i) * r->b_step];
@@ -66,21 +66,26 @@ static void combine_strided(int64_t operator, const run *r) {
     }
 }
 
+/* Whether results, and what each operand has for them, lie side by side. */
+static int is_near(const run *r) { return r->y_step == 1 && (r->a_step | r->b_step | 1) == 1; }
+
+enum { INNER = AF_AXES - 1 };
+
 static void run_chunk(const af_call *call, const run *r) {
     const af_binary *binary = &call->step->binary;
     af_activation activation = {binary->activation, (float)call->step->alpha, (float)call->step->beta};
-    const af_pair_row row = {r->a, r->b, r->y, r->count, r->a_step, r->b_step};
-    if (r->y_step == 1 && (r->a_step | r->b_step | 1) == 1)
-        af_combine(binary->operator, &row);
+    int64_t y_pitch = binary->y_strides[INNER - 1];
+    const af_pair_row rows = {r->a, r->b, r->y, r->count, r->a_step, r->b_step, r->further,
+                              binary->a_strides[INNER - 1], binary->b_strides[INNER - 1], y_pitch};
+    if (is_near(r))
+        af_combine(binary->operator, &rows);
     else
         combine_strided(binary->operator, r);
     if (r->y_step == 1)
-        af_apply(&activation, r->y, r->count, r->y, r->count, 1, r->count);
+        af_apply(&activation, r->y, y_pitch, r->y, y_pitch, r->further + 1, r->count);
     else
         af_apply(&activation, r->y, r->y_step, r->y, r->y_step, r->count, 1);
 }
-
-enum { INNER = AF_AXES - 1 };
 
 /* A row of a binary step: its index along the outer axes, and where it begins in each operand. */
 typedef struct place {
@@ -97,6 +102,14 @@ static place find_row(const af_binary *binary, int64_t row) {
         row /= binary->extents[axis];
     }
     return p;
+}
+
+/* Go on by `rows` rows, which are there before the axis ends. */
+static void skip(const af_binary *binary, place *p, int64_t rows) {
+    p->at[INNER - 1] += rows;
+    p->a += rows * binary->a_strides[INNER - 1];
+    p->b += rows * binary->b_strides[INNER - 1];
+    p->y += rows * binary->y_strides[INNER - 1];
 }
 
 static void advance(const af_binary *binary, place *p) {
@@ -122,9 +135,13 @@ void af_run_binary(const af_call *call, int64_t part, int64_t parts) {
         columns = share(columns.last, AF_PANEL, part, parts);
     if (rows.first == rows.last) return;
     place p = find_row(binary, rows.first);
+    run chunk = {.a_step = binary->a_strides[INNER], .b_step = binary->b_strides[INNER],
+                 .y_step = binary->y_strides[INNER]};
+    int64_t most = is_near(&chunk) ? CHUNK / (columns.last - columns.first + 1) : 0;
     for (int64_t row = rows.first; row < rows.last; row++, advance(binary, &p)) {
-        run chunk = {.a_step = binary->a_strides[INNER], .b_step = binary->b_strides[INNER],
-                     .y_step = binary->y_strides[INNER]};
+        /* Short rows are worked on together. */
+        int64_t left = smaller(rows.last - row, binary->extents[INNER - 1] - p.at[INNER - 1]);
+        chunk.further = most > 1 ? smaller(left, most) - 1 : 0;
         for (int64_t column = columns.first; column < columns.last; column += CHUNK) {
             chunk.a = call->operands[AF_A] + p.a + column * chunk.a_step;
             chunk.b = call->operands[AF_B] + p.b + column * chunk.b_step;
@@ -132,6 +149,8 @@ void af_run_binary(const af_call *call, int64_t part, int64_t parts) {
             chunk.count = smaller(columns.last - column, CHUNK);
             run_chunk(call, &chunk);
         }
+        skip(binary, &p, chunk.further);
+        row += chunk.further;
     }
 }
 

@@ -91,13 +91,13 @@ static reg run_instruction(const machine *m, const af_instruction *i, float *to,
     reg b = registers[i->b];
     if (i->operation != AF_CHOOSING) {
         int64_t step = a.step | b.step;
-        const af_pair_row row = {a.data, b.data, to, step ? count : 1, a.step, b.step};
+        const af_pair_row row = {a.data, b.data, to, step ? count : 1, a.step, b.step, 0, 0, 0, 0};
         af_combine(i->operation - AF_COMBINING, &row);
         return (reg){to, step};
     }
     reg c = registers[i->c];
     int64_t step = a.step | b.step | c.step;
-    const af_pair_row row = {b.data, c.data, to, step ? count : 1, b.step, c.step};
+    const af_pair_row row = {b.data, c.data, to, step ? count : 1, b.step, c.step, 0, 0, 0, 0};
     af_choose(a.data, a.step, &row);
     return (reg){to, step};
 }

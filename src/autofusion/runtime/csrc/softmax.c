@@ -7,6 +7,9 @@
 /* Lines that lie side by side and are worked on together. */
 enum { BESIDE = 64 };
 
+/* Vectors of a line that is kept in registers. */
+enum { SHORT = 2 };
+
 static vf load_or(const float *from, int64_t count, float filler) {
     vf x = splat(filler);
     for (int64_t i = 0; i < count; i++) x[i] = from[i];
@@ -21,8 +24,8 @@ static float find_largest(const float *x, int64_t count) {
     return find_largest_lane(most);
 }
 
-/* One line of elements next to each other. */
-static void run_line(const float *x, float *y, int64_t count, int is_log) {
+/* A line of any length. */
+static void run_long(const float *x, float *y, int64_t count, int is_log) {
     vf largest = splat(find_largest(x, count)), sum = splat(0);
     int64_t i = 0;
     for (; i + AF_WIDTH <= count; i += AF_WIDTH) {
@@ -37,12 +40,46 @@ static void run_line(const float *x, float *y, int64_t count, int is_log) {
         if (!is_log) store_some(y + i, e, count - i);
     }
     float total = add_lanes(sum);
-    vf shift = splat(logf(total)), factor = splat(1 / total);
+    vf shift = splat(is_log ? logf(total) : 0), factor = splat(1 / total);
     for (i = 0; i < count; i += AF_WIDTH) {
         int64_t lanes = smaller(count - i, AF_WIDTH);
         vf value = is_log ? load_some(x + i, lanes) - largest - shift : load_some(y + i, lanes) * factor;
         store_some(y + i, value, lanes);
     }
+}
+
+/* A line that fits into `vectors` vectors, the last of which may have lanes to spare. */
+AF_INLINE void run_short(const float *x, float *y, int64_t count, int is_log, const int vectors) {
+    int64_t last = (vectors - 1) * AF_WIDTH, rest = count - last;
+    vf line[SHORT], powers[SHORT], sum = splat(0);
+    for (int v = 0; v < vectors - 1; v++) line[v] = load(x + v * AF_WIDTH);
+    line[vectors - 1] = rest < AF_WIDTH ? load_or(x + last, rest, -__builtin_inff()) : load(x + last);
+    vf most = line[0];
+    for (int v = 1; v < vectors; v++) most = maximum(most, line[v]);
+    vf largest = splat(find_largest_lane(most));
+    for (int v = 0; v < vectors; v++) {
+        powers[v] = vexp(line[v] - largest);
+        sum += powers[v];
+    }
+    float total = add_lanes(sum);
+    vf shift = splat(is_log ? logf(total) : 0), factor = splat(1 / total);
+    for (int v = 0; v < vectors; v++) {
+        vf value = is_log ? line[v] - largest - shift : powers[v] * factor;
+        if (v < vectors - 1 || rest == AF_WIDTH)
+            store(y + v * AF_WIDTH, value);
+        else
+            store_some(y + v * AF_WIDTH, value, rest);
+    }
+}
+
+/* One line of elements next to each other. */
+static void run_line(const float *x, float *y, int64_t count, int is_log) {
+    if (count <= AF_WIDTH)
+        run_short(x, y, count, is_log, 1);
+    else if (count <= 2 * AF_WIDTH)
+        run_short(x, y, count, is_log, 2);
+    else
+        run_long(x, y, count, is_log);
 }
 
 /* `columns` lines beside each other. */
