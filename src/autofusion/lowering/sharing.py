@@ -20,6 +20,7 @@ from autofusion.plan import Buffer, Setting, Step
 READERS: Mapping[str, tuple[int, ...]] = {
     "conv": (0, 3),
     "conv_depthwise": (0,),
+    "conv_pool": (0, 3),
     "pool": (0,),
     "affine": (0,),
     "unary": (0,),
