@@ -51,7 +51,7 @@ def _find_pairs(draft: Draft, fused: Collection[str]) -> Mapping[int, int]:
     made = {
         step.outputs[0]: index
         for index, step in enumerate(draft.steps)
-        if step.kernel == "conv" and step.node in fused and counts[step.node] == 1
+        if step.kernel == "conv" and step.node in fused and counts[step.node] == 1 and len(step.outputs) == 1
     }
     readings = Counter(name for step in draft.steps for name in step.inputs)
     readings.update(draft.outputs)
