@@ -97,3 +97,18 @@ def test_inputs_that_do_not_broadcast_are_at_fault_not_the_plan(tmp_path: Path) 
     assert session.run({"x": random(1, 2, 3), "y": random(2, 1, 3)})["out"].shape == (2, 3)
     with pytest.raises(InputError, match=r"AF533: the model cannot run with n=2, m=3: .*does not broadcast"):
         session.run({"x": random(1, 2, 3), "y": random(2, 3, 3)})
+
+
+def test_images_of_any_size_and_their_gears(tmp_path: Path) -> None:
+    nodes = [node("Conv", "x w", "c", "conv", pads=[1, 1, 1, 1]), node("Relu", "c", "r", "act")]
+    nodes.append(node("MaxPool", "r", "y", "pool", kernel_shape=[3, 3], strides=[2, 2]))
+    image = tensor("x", ["batch", 16, "height", "width"])
+    path = save(model(nodes, [image], [tensor("y", None)], {"w": random(0, 16, 16, 3, 3)}), tmp_path)
+    autofusion.compile(path, tmp_path / "any.om")
+    sizes = [{"batch": 1, "height": 3, "width": 3}, {"batch": 2, "height": 31, "width": 8}]
+    assert verify_artifact(path, tmp_path / "any.om", seeds=(0,), sizes=sizes).ok
+    gears = ({"x": (1, 16, 8, 12)}, {"x": (1, 16, 32, 32)})
+    autofusion.compile(path, tmp_path / "gears.om", CompileOptions(shapes={"x": (1, 16, -1, -1)}, gears=gears))
+    verdict = verify_artifact(path, tmp_path / "gears.om", seeds=(0,), sizes=({"height": 8}, {"height": 32}))
+    assert [row.dims for row in verdict.outputs] == [{"height": 8, "width": 12}, {"height": 32, "width": 32}]
+    assert verdict.ok
