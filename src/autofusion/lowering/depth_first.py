@@ -51,7 +51,7 @@ def _find_pairs(draft: Draft, fused: Collection[str]) -> Mapping[int, int]:
     made = {
         step.outputs[0]: index
         for index, step in enumerate(draft.steps)
-        if step.kernel == "conv" and step.node in fused and counts[step.node] == 1 and len(step.outputs) == 1
+        if step.kernel == "conv" and step.node in fused and counts[step.node] == 1
     }
     readings = Counter(name for step in draft.steps for name in step.inputs)
     readings.update(draft.outputs)
@@ -76,9 +76,9 @@ def _is_depthwise(draft: Draft, step: Step) -> bool:
 
 
 def _is_joinable(draft: Draft, step: Step) -> bool:
-    """True for a convolution over all channels that gives its sums, shifted and activated."""
+    """True for a convolution over all channels that gives its sums, shifted and activated, and nothing else."""
     weight = draft.constants.get(step.inputs[1])
-    if weight is None or weight.ndim != 4 or step.inputs[3]:
+    if weight is None or weight.ndim != 4 or step.inputs[3] or len(step.outputs) > 1:
         return False
     is_small = math.prod(weight.shape[2:]) == 1 or weight.shape[1] < FEW_CHANNELS
     return step.attributes["group"] == 1 and is_small
