@@ -86,7 +86,7 @@ FIELDS = {
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
-    "product": {"rows": 0, "depth": 1, "parts": 2, "width": 3, "activation": 7, "norm": 8, "gated": 9},
+    "product": {"rows": 0, "depth": 1, "parts": 2, "width": 3, "activation": 7, "norm": 8, "gated": 9, "type": 10},
     "attention": {
         "batch": 0,
         "key_heads": 2,
@@ -101,7 +101,8 @@ FIELDS = {
     "norm": {"rows": 0, "columns": 1, "kind": 2},
     "group_norm": {"batch": 0, "groups": 1, "channels": 2, "x_channel": 5, "y_pixel": 9},
     "rotary": {"heads": 1, "size": 3, "width": 4, "interleaved": 5, "x_offset": 7, "y_batch": 13, "sin_stride": 24},
-    "embedding": {"extent": 3, "columns": 4, "kind": 5, "count": 6, "id_size": 7, "id_stride": 11, "step": 12},
+    "embedding": {"extent": 3, "columns": 4, "kind": 5, "count": 6, "id_size": 7, "id_stride": 11, "step": 12}
+    | {"type": 13},
     "affine": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
     "unary": {"rows": 0, "columns": 1, "x_pitch": 2, "y_pitch": 3, "function": 4},
     "binary": {"extent": 7, "a_stride": 15, "b_stride": 23, "y_stride": 31, "operator": 32, "activation": 33},
@@ -124,7 +125,7 @@ FIELDS = {
     "argument": {"outer": 0, "extent": 1, "inner": 2, "is_min": 7, "is_last": 8, "type": 9},
     "cumulate": {"outer": 0, "extent": 1, "exclusive": 7, "reverse": 8, "type": 9},
     "rank": {"outer": 0, "count": 7, "largest": 8, "type": 9},
-    "gather": {"outer": 0, "extent": 1, "inner": 2, "count": 3, "index_size": 4, "size": 5},
+    "gather": {"outer": 0, "extent": 1, "inner": 2, "count": 3, "index_size": 4, "size": 5, "widened": 6},
     "gather_elements": {"extent": 7, "stride": 15, "axis_extent": 16, "axis_stride": 17, "index_size": 18, "type": 19},
     "gather_blocks": {"batch": 0, "count": 1, "depth": 2, "extent": 3, "inner": 11, "index_size": 12, "type": 13},
     "scatter_elements": {"extent": 7, "axis_extent": 16, "axis_stride": 17, "type": 19, "reduction": 20},
@@ -157,7 +158,9 @@ WRONG = {
         include_pad=2
     """,
     "matmul": "batch=2 rows=6 depth=8 columns=10 trans_a=2 activation=12",
-    "packed matmul": "rows=6 rows=-1 depth=8 parts=0 parts=5 parts=2 width=17 width=-1 activation=12 norm=3 gated=1",
+    "packed matmul": """
+        rows=6 rows=-1 depth=8 parts=0 parts=5 parts=2 width=17 width=-1 activation=12 norm=3 gated=1 type=1
+    """,
     "attention": """
         batch=3 key_heads=3 queries=4 keys=4 size=5 past=4 q_offset=1 q_offset=-1 y_batch=0 y_batch=61
         bias_period=0 keep_stride=2 keep_mode=4 keep_mode=0 guard=2
@@ -165,13 +168,13 @@ WRONG = {
     "norm": "rows=4 columns=8 columns=-1 kind=3",
     "group_norm": "batch=3 groups=5 channels=3 x_channel=21 y_pixel=0",
     "rotary": "heads=3 size=9 width=3 width=10 interleaved=2 x_offset=1 y_batch=0 sin_stride=2",
-    "embedding": "extent=7 columns=6 kind=3 count=10 id_size=2 id_size=0 id_stride=2 step=2",
+    "embedding": "extent=7 columns=6 kind=3 count=10 id_size=2 id_size=0 id_stride=2 step=2 type=1 type=13",
     "affine": "rows=25 columns=6 x_pitch=4 y_pitch=9 function=12",
-    "unary": "rows=25 columns=8 y_pitch=8 function=25",
+    "unary": "rows=25 columns=8 y_pitch=8 function=27",
     "binary": "extent=4 a_stride=2 b_stride=2 y_stride=0 operator=7 activation=-1",
     "pointwise": """
         rows=4 columns=41 rows=-1 y_stride=0 y_stride=2 x_stride=41 truth_stride=2 operands=0 operands=2 operands=11
-        truths=0 truths=8 length=0 length=41 folding=5 folding=-1 add=131 add=25 add=63 add=66368 add=196672
+        truths=0 truths=8 length=0 length=41 folding=5 folding=-1 add=131 add=27 add=63 add=66368 add=196672
         add=50331776 constant=0 clip=197379 clip=771 less=460104
     """,
     "relayout": "images=3 channels=9 pixels=13 x_stride=61 y_stride=0 y_stride=-1",
@@ -194,7 +197,7 @@ WRONG = {
     "argument": "outer=3 extent=6 extent=0 inner=13 is_min=2 is_last=-1 type=1 type=12",
     "cumulate": "outer=4 extent=5 exclusive=2 reverse=2 type=3",
     "rank": "outer=3 count=3 count=-1 largest=2 type=1",
-    "gather": "outer=3 extent=6 inner=13 count=5 index_size=2 size=8 size=3",
+    "gather": "outer=3 extent=6 inner=13 count=5 index_size=2 size=8 size=3 widened=1 widened=11",
     "gather_elements": "extent=3 stride=2 axis_extent=5 axis_stride=3 index_size=6 type=13",
     "gather_blocks": "batch=2 count=3 depth=3 depth=9 extent=3 inner=13 index_size=1 type=1",
     "scatter_elements": "extent=3 axis_extent=5 axis_stride=4 type=1 type=13 reduction=5",

@@ -60,7 +60,8 @@ def test_a_weight_that_is_not_there_is_seen(compiled: tuple[Path, Compilation]) 
     model, compilation = compiled
     plan = compilation.lowered.plan
     first = plan.tensors[0]._replace(name="other")
-    lowered = replace(compilation.lowered, plan=plan._replace(tensors=(first, *plan.tensors[1:])))
+    changed = plan._replace(tensors=(first, *plan.tensors[1:]))
+    lowered = replace(compilation.lowered, plan=changed)
     verdict = verify_compilation(model, replace(compilation, lowered=lowered), bisect=False)
     assert verdict.stored is not None
     assert set(verdict.stored.wrong) == {plan.tensors[0].name, "other"}
