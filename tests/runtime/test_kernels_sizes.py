@@ -13,6 +13,9 @@ from autofusion.runtime.native import Native
 from runtime.cases import attention_case
 from runtime.steps import PLAIN_EPILOGUE, Case, assert_agrees, assert_equals
 from runtime.test_kernels_conv import make_conv
+from runtime.test_kernels_conv_depthwise import make_case as make_depthwise
+from runtime.test_kernels_conv_pool import make_case as make_pooled
+from runtime.test_kernels_conv_pool import window
 from runtime.test_kernels_matmul import make_matmul
 from runtime.test_kernels_pool import make_pool
 
@@ -121,8 +124,11 @@ def add(n: int, epilogue: Mapping[str, Any] = PLAIN_EPILOGUE) -> Case:
     return Case("binary", [draw(3, n), draw(n)], {"op": "Add", **epilogue}, (3, n))
 
 
+POINT, THREE = window((1, 1)), window((3, 3), pads=(1, 1, 1, 1))
 MAKERS: dict[str, Callable[[int], Case]] = {
     "conv": convolve,
+    "conv_depthwise": lambda n: make_depthwise((2, 9, 3, n), n + 1, THREE, pitches=(1, 3)),
+    "conv_pool": lambda n: make_pooled((2, 9, 5, n), n + 1, THREE, THREE, residual=True, pitches=(1, 2, 3)),
     "matmul": lambda n: make_matmul((3, n), (n, n + 1)),
     "attention": make_attention,
     "norm": lambda n: Case("norm", [draw(5, n), draw(n)], {"kind": "rms", "epsilon": 1e-3, "axes": 1}, (5, n)),
@@ -165,7 +171,7 @@ MAKERS: dict[str, Callable[[int], Case]] = {
     "relayout": lambda n: Case("relayout", [draw(2, n, 3, 5)], {}, (2, n, 3, 5), (), {}, "nhwc", n + 1),
     "copy": lambda n: Case("copy", [draw(3, n)], {}, (3, n)),
 }  # fmt: skip
-NEVER_EMPTY = {"conv", "norm", "group_norm", "embedding"}
+NEVER_EMPTY = {"conv", "conv_depthwise", "conv_pool", "norm", "group_norm", "embedding"}
 """Kernels whose definition slides a window over the axis, or takes a mean of it."""
 EXACT = {"strided", "concat", "select", "compare", "arithmetic", "convert", "range", "triangle", "argument", "rank"}
 
@@ -201,6 +207,19 @@ WITH_EPILOGUE: dict[str, dict[str, Callable[[Epilogue, bool], Case]]] = {
             "tiles of two": ((1, 20, 6, 5), 23, (3, 3), {"pads": (1, 1, 1, 1), "winograd": 2}),
             "tiles of four": ((1, 20, 6, 5), 23, (3, 3), {"pads": (1, 1, 1, 1), "winograd": 4}),
         }.items()
+    },
+    "conv_depthwise": {
+        "pixels": lambda epilogue, has: make_depthwise(
+            (1, 7, 5, 9), 21, THREE, biases=(has, has), inner=dict(epilogue), outer=dict(epilogue)
+        ),
+    },
+    "conv_pool": {
+        "whole images": lambda epilogue, has: make_pooled(
+            (2, 7, 5, 9), 21, POINT, None, kind="average", residual=has, bias=has, epilogue=dict(epilogue)
+        ),
+        "tiles": lambda epilogue, has: make_pooled(
+            (1, 9, 6, 7), 21, THREE, THREE, winograd=4, residual=has, bias=has, epilogue=dict(epilogue)
+        ),
     },
     "matmul": {
         "plain": lambda epilogue, has: make_matmul((7, 13), (13, 19), residual=has, bias=has, epilogue=dict(epilogue)),
