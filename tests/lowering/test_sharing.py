@@ -172,3 +172,19 @@ def test_pixels_of_several_images_are_copied(batch: int):
     nodes = [conv("x", "a"), conv("x", "b"), node("Concat", "a b", "c", axis=2), node("Relu", "c", "y")]
     lowered = share(build({"x": [batch, 4, 6, 7]}, nodes, "y", W))
     assert ("concat" in kernels_of(lowered)) == (batch == 2)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_joined_pixels_that_are_a_part_of_joined_channels(batch: int):
+    nodes = [
+        conv("x", "a"),
+        node("MaxPool", "a", "b", kernel_shape=(3, 1), strides=(3, 1)),
+        node("Concat", "a b", "c", axis=2),
+        node("Concat", "b a", "d", axis=2),
+        node("Concat", "c d", "e", axis=1),
+        node("Conv", "e u", "y"),
+    ]
+    graph = build({"x": [batch, 4, 6, 7]}, nodes, "y", W)
+    feeds = {"x": randoms(5, batch, 4, 6, 7)}
+    np.testing.assert_allclose(run_plan(share(graph), feeds)[0], run_graph(graph, feeds)[0], rtol=1e-4, atol=1e-5)
+    assert ("concat" in kernels_of(share(graph))) == (batch == 2)

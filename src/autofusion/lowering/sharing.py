@@ -234,8 +234,10 @@ class _Sharer:
         maker = self._draft.steps[self._writer[name]] if name in self._writer else None
         if name in self._homes or parts.count(name) > 1 or maker is None or not self._is_free(name):
             return False
+        if maker.outputs[0] != name:
+            return False
         if maker.kernel == "concat":
-            writes = maker.attributes["axis"] in (1, 2)
+            writes = self._is_joint(maker, self._find_parts(self._writer[name]))
         elif maker.kernel == "strided":
             writes = find_channels(maker, self._buffers[maker.inputs[0]], self._buffers[name]) is not None
         else:

@@ -135,7 +135,7 @@ def _is_inner(graph: _Graph, name: str) -> bool:
 def _can_deal(graph: _Graph, name: str, steps: Sequence[int]) -> bool:
     """True where a value is of a convolution whose filters may go to several places, and moves alone read it."""
     step = graph.draft.steps[graph.writer[name]]
-    is_conv = step.kernel == "conv" and step.attributes["group"] == 1
+    is_conv = step.kernel == "conv" and step.attributes["group"] == 1 and step.outputs == (name,)
     return (
         is_conv and not any(step.inputs[3:]) and _has_constants(graph, step) and set(graph.readers[name]) <= set(steps)
     )
@@ -164,7 +164,7 @@ def _take_order(
         return True
     result, weight = step.outputs[0], graph.draft.constants[step.inputs[1]]
     is_depthwise = step.attributes["group"] == len(order) == len(weight)
-    if not is_depthwise or any(step.inputs[3:]) or not _is_inner(graph, result):
+    if not is_depthwise or any((*step.inputs[3:], *step.outputs[1:])) or not _is_inner(graph, result):
         return False
     results[result] = order
     return all(_take_order(graph, reader, result, order, orders, results) for reader in graph.readers[result])

@@ -29,7 +29,8 @@ int af_check_strided(const checker *c) {
     if (!is_size(s->size)) return refuse(c, "its elements have %lld bytes", (long long)s->size);
     if (!is_countable(s->extents, AF_AXES)) return refuse(c, "it has too many elements");
     if (repeats_places(s->extents, s->y_strides, AF_AXES)) return refuse(c, "its result is written more than once");
-    int is_alike = s->size == sizeof(float) && s->x_offset == s->y_offset && within(s->x_strides, AF_AXES, 0, ELEMENT_LIMIT);
+    int is_alike = s->size == sizeof(float) && s->x_offset == s->y_offset &&
+                   within(s->x_strides, AF_AXES, 0, ELEMENT_LIMIT);
     int beside = is_alike ? find_beside_axes(c, AF_X, s->extents, s->x_strides, s->y_strides, AF_AXES) : 0;
     return check_signed(c, AF_RESULT, s->extents, s->y_strides, s->y_offset, s->size) ||
            check_signed(c, AF_X, s->extents, s->x_strides, s->x_offset, s->size) || check_absent(c, AF_X + 1) ||
