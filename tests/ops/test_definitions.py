@@ -76,9 +76,11 @@ def test_conv(case: tuple[np.ndarray, np.ndarray, dict[str, object]]):
     bias, residual = deviates(3, weight.shape[0]), deviates(4, *plain.shape)
     total = plain + bias.reshape(-1, *[1] * (x.ndim - 2)) + residual
     epilogue = {"activation": "LeakyRelu", "alpha": 0.25, "beta": 0.0}
-    actual = DEFINITIONS["conv"]((x, weight, bias, residual), {**attributes, **epilogue}, plain.shape)
+    actual, mean = DEFINITIONS["conv"]((x, weight, bias, residual), {**attributes, **epilogue}, plain.shape)
+    axes = tuple(range(2, x.ndim))
+    np.testing.assert_allclose(mean, actual.mean(axes, keepdims=True), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(actual, np.where(total < 0, 0.25 * total, total), rtol=1e-12, atol=1e-12)
-    bare = DEFINITIONS["conv"]((x, weight, None, None), {**attributes, **NO_ACTIVATION}, plain.shape)
+    bare, _ = DEFINITIONS["conv"]((x, weight, None, None), {**attributes, **NO_ACTIVATION}, plain.shape)
     np.testing.assert_allclose(bare, plain, rtol=1e-12, atol=1e-12)
 
 
@@ -290,7 +292,8 @@ def test_results_have_the_type_of_the_operands(kernel: str, dtype: type):
         "affine": (x, vector, vector),
         "binary": (np.abs(x), x),
     }.get(kernel, (x,))
-    result = DEFINITIONS[kernel](operands, attributes, x.shape)
+    found = DEFINITIONS[kernel](operands, attributes, x.shape)
+    result = found[0] if isinstance(found, tuple) else found
     assert result.dtype == dtype
     assert result.shape == x.shape
 
@@ -319,3 +322,21 @@ def test_erf_is_as_good_as_the_library():
     np.testing.assert_allclose(erf(x), expected, rtol=1e-15, atol=0)
     assert math.copysign(1, float(erf(np.array([-0.0]))[0])) == -1
     assert erf(x.astype(np.float32)).dtype == np.float32
+
+
+def test_conv_scales_its_channels_by_a_gate():
+    x, w, gate = deviates(1, 2, 3, 4, 5), deviates(2, 6, 3, 1, 1), deviates(3, 2, 3, 1, 1)
+    window = {"kernel": [1, 1], "strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1], "group": 1, "activation": ""}
+    actual, _ = DEFINITIONS["conv"]((x, w, None, None, gate), window, (2, 6, 4, 5))
+    expected = np.einsum("nchw,nc,mc->nmhw", x, gate[:, :, 0, 0], w[:, :, 0, 0])
+    np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_excite():
+    x, reduce, expand = deviates(1, 2, 5, 1, 1), deviates(2, 3, 5), deviates(3, 3, 7)
+    bias = deviates(4, 3)
+    attributes = {"activation": "Relu", "gate": "HardSigmoid", "gate_alpha": 0.25, "gate_beta": 0.5}
+    actual = DEFINITIONS["excite"]((x, reduce, bias, expand, None), attributes, (2, 7, 1, 1))
+    hidden = np.maximum(x[:, :, 0, 0] @ reduce.T + bias, 0)
+    expected = np.clip(0.25 * (hidden @ expand) + 0.5, 0, 1)
+    np.testing.assert_allclose(actual[:, :, 0, 0], expected, rtol=1e-12, atol=1e-12)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from runtime.steps import PLAIN_EPILOGUE, Case
@@ -17,6 +19,19 @@ def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int =
     shape = (1, filters, size, size)
     operands = [draw(1, channels, size, size), draw(filters, channels // group, 3, 3), draw(filters), draw(*shape)]
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
+
+
+def gated_case(size: int) -> Case:
+    window = {"kernel": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1], "group": 1}
+    shape = (2, 20, size, size)
+    operands = [draw(2, 16, size, size), draw(20, 16, 1, 1), draw(20), draw(*shape), draw(2, 16, 1, 1)]
+    return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
+
+
+def excite_case() -> Case:
+    attributes = {**PLAIN_EPILOGUE, "gate": "Sigmoid", "gate_alpha": 0.0, "gate_beta": 0.0}
+    operands = [draw(2, 19, 1, 1), draw(5, 19), draw(5), draw(5, 23), draw(23)]
+    return Case("excite", operands, attributes, (2, 23, 1, 1))
 
 
 def conv_depthwise_case() -> Case:
@@ -142,6 +157,11 @@ def make_cases() -> dict[str, Case]:
         "conv of groups": conv_case(24, 36, group=2),
         "depthwise": conv_case(group=16),
         "conv of tiles": conv_case(winograd=4),
+        "depthwise with means": replace(conv_case(group=16), further=[(1, 16, 1, 1)]),
+        "conv_depthwise with means": replace(conv_depthwise_case(), further=[(1, 32, 1, 1)]),
+        "conv with gated pixels": gated_case(4),
+        "conv with gated weights": gated_case(5),
+        "excite": excite_case(),
         "matmul": matmul_case(),
         "packed matmul": matmul_case(packed=True),
         "pool": pool_case(),

@@ -28,7 +28,8 @@ GUARD = 64
 class Case:
     """A step with its operands in the model's order of axes; `pitches` by operand, "y" for the result.
 
-    `dtype` is the element type of the result where it is not float32.
+    `dtype` is the element type of the result where it is not float32; `further` has the shapes of row-major results
+    after the first one.
     """
 
     kernel: str
@@ -40,6 +41,7 @@ class Case:
     result_layout: str = ""
     result_pitch: int | None = None
     dtype: str = "float32"
+    further: Sequence[tuple[int, ...]] = ()
 
 
 def element_name(dtype: np.dtype[Any]) -> str:
@@ -86,8 +88,10 @@ class Bench:
         self.bindings: list[np.ndarray] = []
         self.weights = aligned(0)
         names = tuple(self._add_operand(index, array) for index, array in enumerate(case.operands))
+        self.further = [self._add_further(f"y{number}", shape) for number, shape in enumerate(case.further)]
         self._add_result()
-        step = Step(case.kernel, "node", "Op", names, ("y",), case.attributes)
+        results = ("y", *(f"y{number}" for number in range(len(case.further))))
+        step = Step(case.kernel, "node", "Op", names, results, case.attributes)
         self.plan = Plan("native", (), ("y",), (), self.buffers, (), (step,))
         scratch = scratch_bytes(self.plan, self.shapes, threads)
         self.arena = aligned(scratch)
@@ -116,6 +120,14 @@ class Bench:
         self.places[name] = Place(Space.BINDING, 0, stored.nbytes, len(self.bindings))
         self.bindings.append(stored)
         return name
+
+    def _add_further(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+        array = np.full(shape, UNWRITTEN, np.float32)
+        self.buffers[name] = Buffer(name, "float", shape, "output")
+        self.shapes[name] = shape
+        self.places[name] = Place(Space.BINDING, 0, array.nbytes, len(self.bindings))
+        self.bindings.append(array)
+        return array
 
     def _add_result(self) -> None:
         case = self.case
@@ -155,12 +167,17 @@ class Bench:
 
 def define(case: Case) -> np.ndarray:
     """The first result by the numpy definition, in double precision."""
+    return define_all(case)[0]
+
+
+def define_all(case: Case) -> tuple[np.ndarray, ...]:
+    """The results by the numpy definition, in double precision."""
     wide = [
         array.astype(np.float64) if array is not None and str(array.dtype) in FLOATS else array
         for array in case.operands
     ]
-    defined = DEFINITIONS[case.kernel](wide, case.attributes, case.shape)
-    return defined[0] if isinstance(defined, tuple) else defined
+    found = DEFINITIONS[case.kernel](wide, case.attributes, case.shape)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def assert_equals(native: Native, case: Case, threads: int = 3) -> None:
@@ -176,8 +193,10 @@ def assert_equals(native: Native, case: Case, threads: int = 3) -> None:
 
 def assert_agrees(native: Native, case: Case, threads: int = 3, tolerance: float = 2e-6) -> None:
     """The native result is the definition's, within `tolerance` of the largest element."""
-    actual = Bench(case, threads).run(native)
-    expected = define(case)
+    bench = Bench(case, threads)
+    actual, (expected, *further) = bench.run(native), define_all(case)
+    for got, wanted in zip(bench.further, further, strict=False):
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=tolerance * max(1.0, float(np.abs(wanted).max(initial=0))))
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(np.isnan(expected), np.isnan(actual))
     np.testing.assert_array_equal(expected[np.isinf(expected)], actual[np.isinf(expected)])

@@ -72,17 +72,18 @@ def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
 FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
-    | {"winograd": 29},
+    | {"winograd": 29, "gated": 30, "averaged": 31},
+    "excite": {"rows": 0, "channels": 1, "hidden": 2, "columns": 3, "activation": 4, "gate": 5},
     "conv_depthwise": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 30, "depth_group": 31}
-    | {"depth_channels": 32, "depth_filters": 33, "depth_plane": 34, "depth_x": 36, "depth_y": 38, "depth_kernel": 42}
-    | {"depth_strides": 44, "depth_pads": 47, "depth_dilations": 54, "depth_x_pitch": 55, "depth_y_pitch": 56}
-    | {"depth_activation": 58, "depth_winograd": 59},
+    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 32, "depth_group": 33}
+    | {"depth_channels": 34, "depth_filters": 35, "depth_plane": 36, "depth_x": 38, "depth_y": 40, "depth_kernel": 44}
+    | {"depth_strides": 46, "depth_pads": 49, "depth_dilations": 56, "depth_x_pitch": 57, "depth_y_pitch": 58}
+    | {"depth_activation": 60, "depth_winograd": 61, "depth_gated": 62, "depth_averaged": 63, "averaged": 31},
     "conv_pool": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 30}
-    | {"pool_channels": 31, "pool_plane": 32, "pool_x": 34, "pool_y": 37, "pool_kernel": 40, "pool_strides": 43}
-    | {"pool_pads": 46, "pool_dilations": 52, "pool_x_pitch": 53, "pool_y_pitch": 54, "pool_kind": 55}
-    | {"pool_include_pad": 56, "is_global": 57},
+    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 32}
+    | {"pool_channels": 33, "pool_plane": 34, "pool_x": 36, "pool_y": 39, "pool_kernel": 42, "pool_strides": 45}
+    | {"pool_pads": 48, "pool_dilations": 54, "pool_x_pitch": 55, "pool_y_pitch": 56, "pool_kind": 57}
+    | {"pool_include_pad": 58, "is_global": 59},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -137,8 +138,13 @@ WRONG = {
     "conv": """
         batch=2 group=0 group=3 channels=17 filters=32 x=2 x=0 y=2 kernel=0 kernel=4 strides=0 strides=-1
         dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
-        activation=-1 winograd=1 winograd=2
+        activation=-1 winograd=1 winograd=2 gated=1 averaged=1
     """,
+    "conv with gated pixels": "gated=0 gated=2 averaged=1 batch=3 channels=17 group=2 strides=2 winograd=2",
+    "conv with gated weights": "gated=0 gated=-1 averaged=1 batch=3 filters=33",
+    "depthwise with means": "averaged=0 averaged=2 gated=1 batch=2 winograd=2",
+    "conv_depthwise with means": "depth_averaged=0 depth_averaged=2 averaged=1 depth_gated=1",
+    "excite": "rows=3 rows=-1 channels=20 hidden=6 hidden=-1 columns=24 activation=12 gate=12 gate=-1",
     "conv of tiles": "winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
     "depthwise": "channels=32 filters=32 batch=2147483648",
     "conv_depthwise": """

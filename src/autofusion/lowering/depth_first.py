@@ -70,7 +70,7 @@ def _find_pairs(draft: Draft, fused: Collection[str]) -> Mapping[int, int]:
 
 def _is_depthwise(draft: Draft, step: Step) -> bool:
     weight = draft.constants.get(step.inputs[1])
-    if weight is None or weight.ndim != 4 or step.inputs[3]:
+    if weight is None or weight.ndim != 4 or any(step.inputs[3:]):
         return False
     return weight.shape[1] == 1 and step.attributes["group"] == len(weight)
 
@@ -78,7 +78,7 @@ def _is_depthwise(draft: Draft, step: Step) -> bool:
 def _is_joinable(draft: Draft, step: Step) -> bool:
     """True for a convolution over all channels that gives its sums, shifted and activated, and nothing else."""
     weight = draft.constants.get(step.inputs[1])
-    if weight is None or weight.ndim != 4 or step.inputs[3] or len(step.outputs) > 1:
+    if weight is None or weight.ndim != 4 or any(step.inputs[3:]) or len(step.outputs) > 1:
         return False
     is_small = math.prod(weight.shape[2:]) == 1 or weight.shape[1] < FEW_CHANNELS
     return step.attributes["group"] == 1 and is_small

@@ -76,7 +76,7 @@ class _Assigner:
         else:
             stored = self._add(buffer, "nhwc")
         self._storages[result, "nhwc"] = stored
-        self._steps.append(step._replace(inputs=inputs, outputs=(stored,)))
+        self._steps.append(step._replace(inputs=inputs, outputs=(stored, *step.outputs[1:])))
         if stored != result:
             self._steps.append(Step("relayout", step.node, step.op, (stored,), (result,), {}, step.origin))
 
@@ -136,7 +136,7 @@ class _Assigner:
         if layouts != ("nhwc",):
             return _Wanted(plain, "plain")
         residual = step.inputs[3:4]
-        operands: list[Layout] = ["nhwc", *plain[1:3], *("nhwc" if name else "plain" for name in residual)]
+        operands: list[Layout] = ["nhwc", *plain[1:3], *("nhwc" if name else "plain" for name in residual), *plain[4:]]
         return _Wanted(tuple(operands[: len(step.inputs)]), "nhwc")
 
     def _is_nhwc(self, name: str) -> bool:

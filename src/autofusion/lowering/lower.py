@@ -12,6 +12,7 @@ from autofusion.ir import MANUAL, DType, Graph, Shape
 from autofusion.lowering.assemble import assemble
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.depth_first import join_depthwise
+from autofusion.lowering.excitation import join_excitations
 from autofusion.lowering.layout import assign_layouts
 from autofusion.lowering.limits import find_limits
 from autofusion.lowering.narrowed import narrow_exact, narrow_weights
@@ -50,9 +51,9 @@ def lower(
     _check_inputs(graph, workspace.scope)
     for node in graph.topological():
         decode_node(node, workspace)
-    draft = reshape_results(workspace.finish())
+    fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
+    draft = join_excitations(reshape_results(workspace.finish()), fused)
     if backend == "native":
-        fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
         draft = fold_shuffles(assign_layouts(draft))
         draft = share_images(join_depthwise(join_pools(draft, fused), fused))
         draft = pack_weights(draft, exact=exact)

@@ -36,6 +36,8 @@ def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
         if first is None or readers[pool.inputs[0]] != 1 or pool.inputs[0] in shared:
             continue
         conv = draft.steps[first]
+        if any((*conv.inputs[4:], *conv.outputs[1:])):
+            continue
         if conv.node == pool.node and conv.node in fused and conv.inputs[1] in draft.constants:
             joiner.join(conv, pool)
     return joiner.finish()

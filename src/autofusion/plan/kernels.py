@@ -71,11 +71,14 @@ KERNELS: dict[str, Kernel] = {
         # natively packed (`lowering.packing`).  `kernel`, `strides`, `dilations`: 1 to 3 numbers;
         # `pads`: begins then ends; residual has y's shape and layout.  `winograd` (native only): 2 or 4 where the
         # weight is transformed for tiles of that many results each way; absent for the plain product.
+        # `gate` [N, C, ...1], of 1x1 windows one pixel apart without pads over all channels: conv(x * gate, weight).
+        # `mean` [N, M, ...1] over the image axes of y, natively of convolutions with one channel per group.
         Kernel(
             "conv",
-            ("x", "weight", "bias?", "residual?"),
+            ("x", "weight", "bias?", "residual?", "gate?"),
             (*_WINDOW, "group", "winograd", *_EPILOGUE),
             ("nhwc",),
+            ("y", "mean?"),
         ),
         # y = act(conv(inner_act(conv(x, weight) + bias), depth_weight) + depth_bias), natively of planes [N, C, H, W]:
         # the first convolution is over all channels and need not be 1x1, the second over each channel by itself.
@@ -85,6 +88,16 @@ KERNELS: dict[str, Kernel] = {
             ("x", "weight", "bias?", "depth_weight", "depth_bias?"),
             (*_WINDOW, *(f"depth_{name}" for name in _WINDOW), *(f"inner_{name}" for name in _EPILOGUE), *_EPILOGUE),
             ("nhwc",),
+            ("y", "mean?"),
+        ),
+        # y = act(act(x @ reduce^T + reduce_bias) @ expand + expand_bias): x [N, C, ...1], reduce [R, C], expand [R, M],
+        # y [N, M, ...1].  `activation`, `alpha` and `beta` of the inner one, `gate`, `gate_alpha` and `gate_beta` of
+        # the outer one.
+        Kernel(
+            "excite",
+            ("x", "reduce", "reduce_bias?", "expand", "expand_bias?"),
+            (*_EPILOGUE, "gate", "gate_alpha", "gate_beta"),
+            ("plain",),
         ),
         # y = pool(act(conv(x, weight) + bias + residual)): attributes as in `conv`, and as in `pool` with the prefix
         # `pool_`.  Natively the pool is of planes [N, C, H, W], or of whole images.

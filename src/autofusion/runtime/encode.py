@@ -16,6 +16,7 @@ from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.encode_conv import WINDOWED, WINDOWED_SCRATCH, measure_sums, read_floats
 from autofusion.runtime.encode_data import MOVING
+from autofusion.runtime.encode_excite import encode_excite, measure_excite
 from autofusion.runtime.encode_lines import LOOKING
 from autofusion.runtime.encode_pointwise import encode_pointwise, measure_pointwise
 from autofusion.runtime.encode_transformer import TRANSFORMING, TRANSFORMING_SCRATCH
@@ -251,6 +252,7 @@ def _measure_matmul(bound: BoundStep) -> int:
 
 _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
     **WINDOWED,
+    "excite": encode_excite,
     "matmul": _encode_matmul,
     "affine": _encode_affine,
     "unary": _encode_unary,
@@ -261,6 +263,7 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
 
 _SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     **WINDOWED_SCRATCH,
+    "excite": measure_excite,
     "matmul": _measure_matmul,
     "pointwise": measure_pointwise,
     **TRANSFORMING_SCRATCH,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from autofusion.plan import ACTIVATIONS
 from autofusion.runtime.bound import BoundStep, Shape
+from autofusion.runtime.encode_excite import has_means, measure_gate, measure_totals, read_excitation
 from autofusion.runtime.records import (
     DEPTH_BLOCK,
     GATHER_CHANNELS,
@@ -56,6 +57,7 @@ def _encode_conv(bound: BoundStep) -> Fields:
         bound.pitch(residual) if residual else 0,
         bound.code("activation", ACTIVATIONS),
         _read_winograd(bound),
+        *read_excitation(bound),
     ]
     return ints, read_floats(bound)
 
@@ -74,8 +76,8 @@ def _encode_conv_depthwise(bound: BoundStep) -> Fields:
     second = [batch, filters, filters, filters, *_window(bound, inner, bound.shape(y)[2:], "depth_"), filters]
     numbers = (bound.number("inner_alpha"), bound.number("inner_beta"))
     ints = [
-        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0),
-        *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0),
+        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0, 0, 0),
+        *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0, 0, has_means(bound)),
         *struct.unpack("<2q", struct.pack("<2d", *numbers)),
     ]
     return ints, read_floats(bound)
@@ -139,7 +141,7 @@ def _encode_conv_pool(bound: BoundStep) -> Fields:
     ints = [
         *(batch, bound.integer("group"), channels, filters, *_window(bound, bound.shape(x)[2:], inner)),
         *(bound.pitch(x), filters, bound.pitch(residual) if residual else 0),
-        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound)),
+        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound), 0, 0),
         *(*_pool_fields(bound, shape, filters, "pool_"), bound.integer("pool_is_global")),
     ]
     return ints, read_floats(bound)
@@ -167,7 +169,7 @@ def _three(extents: Sequence[int], filler: int) -> list[int]:
 
 
 def _measure_conv(bound: BoundStep) -> int:
-    """Row pointers, a row of zeros, and gathered rows or sums of one thread (`af_conv_scratch`)."""
+    """Windows, sums and what a gate scales, of one thread (`af_conv_scratch`)."""
     channels = bound.shape(bound.operand(0))[1]
     if winograd := _read_winograd(bound):
         return _measure_winograd(channels, winograd)
@@ -176,9 +178,10 @@ def _measure_conv(bound: BoundStep) -> int:
     if group < 1:
         return 0
     if channels == group == filters:
-        return _round_up(8 * math.prod(kernel[:-1]))  # pointers to lines (`af_depthwise_scratch`)
+        # Pointers to lines, and totals (`af_depthwise_scratch`).
+        return _round_up(8 * math.prod(kernel[:-1])) + measure_totals(bound)
     depth, taps = channels // group, math.prod(kernel)
-    return _measure_windows(channels, depth, taps) + measure_sums(depth * taps)
+    return _measure_windows(channels, depth, taps) + measure_sums(depth * taps) + measure_gate(bound)
 
 
 def _measure_conv_pool(bound: BoundStep) -> int:
@@ -213,7 +216,7 @@ def _measure_windows(channels: int, depth: int, taps: int) -> int:
 
 
 def _measure_conv_depthwise(bound: BoundStep) -> int:
-    """Pointers to lines, rings of lines and windows of one thread (`af_conv_depthwise_scratch`)."""
+    """Pointers to lines, rings of lines, windows and totals of one thread (`af_conv_depthwise_scratch`)."""
     x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
     axes = len(x) - 2
     taps = math.prod(bound.integers("kernel", axes))
@@ -228,7 +231,7 @@ def _measure_conv_depthwise(bound: BoundStep) -> int:
     groups = -(-y[1] // GROUP)
     rereads = 4 * math.prod(x[2:]) * bound.pitch(bound.operand(0)) <= REREAD_BYTES
     rings = _round_up(4 * (min(groups, 1) if rereads else groups) * lines * width * GROUP)
-    return _round_up(8 * math.prod(kernel[:-1])) + rings + _measure_windows(x[1], x[1], taps)
+    return _round_up(8 * math.prod(kernel[:-1])) + rings + _measure_windows(x[1], x[1], taps) + measure_totals(bound)
 
 
 def _measure_winograd(channels: int, tile: int) -> int:

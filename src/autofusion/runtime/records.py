@@ -68,6 +68,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "pointwise": 90,
     "conv_depthwise": 91,
     "conv_pool": 92,
+    "excite": 93,
     "strided": 64,
     "concat": 65,
     "select": 66,

@@ -55,7 +55,7 @@ def _is_rewrite(node: Node) -> bool:
 def _find_members(node: Node, graph: Graph, known: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
     """The node and those that it must be compared with, from which and to which it hands values that are not known.
 
-    None where something else than a fused node gives or reads such a value, or nothing does.
+    None where a node with graphs of its own gives or reads such a value, or nothing does.
     """
     members = {node.name: node}
     pending = [node]
@@ -66,7 +66,7 @@ def _find_members(node: Node, graph: Graph, known: Mapping[str, np.ndarray]) -> 
         if None in sources or not all(readers):
             return ()
         beside = [*filter(None, sources), *(use.node for uses in readers for use in uses)]
-        if not all(map(_is_rewrite, beside)):
+        if any(other.subgraphs() for other in beside):
             return ()
         pending += (other for other in beside if other.name not in members)
         members |= {other.name: other for other in beside}

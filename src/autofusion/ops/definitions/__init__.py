@@ -22,6 +22,7 @@ from autofusion.ops.definitions.concat import concat
 from autofusion.ops.definitions.conv import conv, conv_depthwise, conv_pool
 from autofusion.ops.definitions.convert import convert
 from autofusion.ops.definitions.embedding import embedding
+from autofusion.ops.definitions.excite import excite
 from autofusion.ops.definitions.gather import gather, gather_blocks, gather_elements
 from autofusion.ops.definitions.generate import count, triangle
 from autofusion.ops.definitions.group_norm import group_norm
@@ -53,6 +54,7 @@ DEFINITIONS: Mapping[str, Definition] = {
     "conv": conv,
     "conv_depthwise": conv_depthwise,
     "conv_pool": conv_pool,
+    "excite": excite,
     "matmul": matmul,
     "pool": pool,
     "affine": affine,

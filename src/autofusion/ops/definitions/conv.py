@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,21 +13,30 @@ from autofusion.ops.definitions.pool import pool
 from autofusion.ops.definitions.precision import operand, required, widen
 
 
-def conv(inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]) -> np.ndarray:
-    """act(conv(x, weight) + bias + residual).
+def conv(
+    inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """act(conv(x * gate, weight) + bias + residual), and its mean over the image axes, which stay with extent 1.
 
-    x [N, C, *spatial], weight [M, C/group, *kernel], bias [M], residual of `out_shape`.
+    x [N, C, *spatial], gate [N, C, ...1], weight [M, C/group, *kernel], bias [M], residual of `out_shape`.
     `strides` and `dilations` have one number per spatial axis, `pads` the begins, then the ends.
     """
     x, weight = required(inputs, 0), required(inputs, 1)
-    bias, residual = operand(inputs, 2), operand(inputs, 3)
+    bias, residual, gate = operand(inputs, 2), operand(inputs, 3), operand(inputs, 4)
     with np.errstate(all="ignore"):
-        result = convolve(widen(x), widen(weight), attributes).reshape(out_shape)
+        gated = widen(x) if gate is None else widen(x) * widen(gate)
+        result = convolve(gated, widen(weight), attributes).reshape(out_shape)
         if bias is not None:
             result += bias.reshape(-1, *([1] * (result.ndim - 2)))
         if residual is not None:
             result += residual
-        return activate(result, attributes).astype(x.dtype, copy=False)
+        result = activate(result, attributes)
+        mean = np.divide(result.sum(axis=_image_axes(result), keepdims=True), math.prod(out_shape[2:]))
+        return result.astype(x.dtype, copy=False), mean.astype(x.dtype, copy=False)
+
+
+def _image_axes(x: np.ndarray) -> tuple[int, ...]:
+    return tuple(range(2, x.ndim))
 
 
 def convolve(x: np.ndarray, weight: np.ndarray, attributes: Mapping[str, Any]) -> np.ndarray:
@@ -62,8 +72,8 @@ def _unfold(windows: np.ndarray, rank: int) -> np.ndarray:
 
 def conv_depthwise(
     inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
-) -> np.ndarray:
-    """act(conv(inner_act(conv(x, weight) + bias), depth_weight) + depth_bias).
+) -> tuple[np.ndarray, np.ndarray]:
+    """act(conv(inner_act(conv(x, weight) + bias), depth_weight) + depth_bias), and its mean as `conv` gives it.
 
     x [N, C, *spatial], weight [M, C, *kernel], depth_weight [M, 1, *depth_kernel], biases [M].  The image between the
     two is rounded to the type of x where that has two bytes, as two steps round it.
@@ -74,7 +84,7 @@ def conv_depthwise(
     first |= {name: attributes[f"inner_{name}"] for name in ("activation", "alpha", "beta")}
     second = {name: attributes[f"depth_{name}"] for name in window} | {"group": weight.shape[0]}
     second |= {name: attributes[name] for name in ("activation", "alpha", "beta")}
-    inner = conv([x, weight, operand(inputs, 2)], first, _find_shape(x, weight, first))
+    inner, _ = conv([x, weight, operand(inputs, 2)], first, _find_shape(x, weight, first))
     return conv([inner, depth_weight, operand(inputs, 4)], second, out_shape)
 
 
@@ -88,7 +98,8 @@ def conv_pool(
     """
     x, weight = required(inputs, 0), required(inputs, 1)
     settings = {name.removeprefix("pool_"): value for name, value in attributes.items() if name.startswith("pool_")}
-    return pool([conv(inputs, attributes, _find_shape(x, weight, attributes))], settings, out_shape)
+    image, _ = conv(inputs, attributes, _find_shape(x, weight, attributes))
+    return pool([image], settings, out_shape)
 
 
 def _find_shape(x: np.ndarray, weight: np.ndarray, attributes: Mapping[str, Any]) -> tuple[int, ...]:

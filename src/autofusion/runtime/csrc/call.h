@@ -9,10 +9,16 @@ typedef struct af_call {
     float *operands[AF_OPERANDS]; /* null where absent */
     int64_t scratch_bytes;        /* of each share, at operands[AF_SCRATCH] one after the other */
     int32_t *fault;               /* set by any share that meets data that the step cannot be computed for */
+    int32_t *arrived;             /* shares that asked whether they are the last one */
 } af_call;
 
 /* Computes share `part` of `parts` of the result. */
 typedef void af_run_function(const af_call *call, int64_t part, int64_t parts);
+
+/* Whether all other shares have asked this as well: what they wrote before is there then.  Every share asks once. */
+static inline int is_last_share(const af_call *call, int64_t parts) {
+    return __atomic_add_fetch(call->arrived, 1, __ATOMIC_ACQ_REL) == parts;
+}
 
 /* Elements first..last-1. */
 typedef struct af_range {

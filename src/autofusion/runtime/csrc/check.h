@@ -156,9 +156,13 @@ static inline int check_optional(const checker *c, int place, int64_t elements) 
     return c->step->operands[place].space == AF_NONE ? 0 : check_operand(c, place, elements);
 }
 
+static inline int check_unused(const checker *c, int place) {
+    return c->step->operands[place].space == AF_NONE ? 0 : refuse(c, "operand %d has no use", place);
+}
+
 static inline int check_absent(const checker *c, int first) {
     for (int place = first; place < AF_SCRATCH; place++)
-        if (c->step->operands[place].space != AF_NONE) return refuse(c, "operand %d has no use", place);
+        if (check_unused(c, place)) return -1;
     return 0;
 }
 

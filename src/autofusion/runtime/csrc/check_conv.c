@@ -45,16 +45,41 @@ static int64_t count_weights(const af_conv *conv) {
     return times(times(panels, taps), depth * AF_PANEL);
 }
 
+/* A gate is for 1x1 windows over all channels; means are for windows of single channels. */
+static int check_excitation(const checker *c, const af_conv *conv) {
+    const af_window *w = &conv->window;
+    if (!within(&conv->gated, 2, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
+    int is_pointwise = multiply_extents(w->kernel, 3) == 1 && within(w->strides, 3, 1, 1) &&
+                       within(w->begins, 3, 0, 0) && within(w->ends, 3, 0, 0) && conv->group == 1;
+    if (conv->gated && (!is_pointwise || is_depthwise(conv))) return refuse(c, "a gate does not suit its window");
+    if (conv->averaged && (!is_depthwise(conv) || conv->winograd)) return refuse(c, "it has no means to give");
+    int64_t panels = divide_up(conv->filters, AF_PANEL);
+    if (conv->gated && times(times(panels, conv->channels), AF_PANEL * (int64_t)sizeof(float)) >= ELEMENT_LIMIT)
+        return refuse(c, "its weight is too large");
+    return 0;
+}
+
+/* Of the operands from `first` on, gate and means are there where they are said to be, and nothing else. */
+static int check_further(const checker *c, int first, const af_conv *gated, const af_conv *averaged) {
+    for (int place = first; place < AF_SCRATCH; place++) {
+        const af_conv *conv = place == AF_FURTHER ? averaged : gated;
+        int is_used = place == AF_FURTHER ? averaged->averaged : place == AF_GATE && gated->gated;
+        if (is_used ? check_operand(c, place, times(conv->batch, conv->channels)) : check_unused(c, place)) return -1;
+    }
+    return 0;
+}
+
 int af_check_conv(const checker *c) {
     const af_conv *conv = &c->step->conv;
     const af_window *w = &conv->window;
-    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE)) return -1;
+    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || check_excitation(c, conv))
+        return -1;
     int64_t scratch = conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
     return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
            check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
-           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) ||
+           check_further(c, AF_RESIDUAL + 1, conv, conv) || check_scratch(c, scratch) ||
            check_overlap_beside(c, 0, find_beside(c, AF_X, conv->channels, conv->x_pitch, conv->filters, conv->y_pitch) |
                                           find_beside(c, AF_RESIDUAL, conv->filters, conv->residual_pitch,
                                                       conv->filters, conv->y_pitch));
@@ -68,8 +93,11 @@ static int is_flat(const af_window *w) {
 int af_check_conv_depthwise(const checker *c) {
     const af_conv *conv = &c->step->conv_depthwise.conv, *depthwise = &c->step->conv_depthwise.depthwise;
     const af_window *w = &conv->window, *last = &depthwise->window;
-    if (check_geometry(c, conv, 0) || check_geometry(c, depthwise, 0)) return -1;
-    if (conv->group != 1 || conv->winograd || depthwise->winograd || !is_flat(w) || !is_flat(last))
+    if (check_geometry(c, conv, 0) || check_geometry(c, depthwise, 0) || check_excitation(c, conv) ||
+        check_excitation(c, depthwise))
+        return -1;
+    if (conv->group != 1 || conv->winograd || conv->gated || conv->averaged || depthwise->winograd || !is_flat(w) ||
+        !is_flat(last))
         return refuse(c, "its convolutions are not of planes over all channels and over each");
     if (depthwise->batch != conv->batch || depthwise->channels != conv->filters || !is_depthwise(depthwise) ||
         memcmp(last->x, w->y, sizeof w->y) != 0)
@@ -81,7 +109,8 @@ int af_check_conv_depthwise(const checker *c) {
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
            check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
            check_operand(c, AF_DEPTHWISE_WEIGHT, count_weights(depthwise)) ||
-           check_optional(c, AF_DEPTHWISE_BIAS, conv->filters) || check_absent(c, AF_DEPTHWISE_BIAS + 1) ||
+           check_optional(c, AF_DEPTHWISE_BIAS, conv->filters) ||
+           check_further(c, AF_DEPTHWISE_BIAS + 1, conv, depthwise) ||
            check_scratch(c, af_conv_depthwise_scratch(&c->step->conv_depthwise)) || check_overlap(c, 0);
 }
 
@@ -92,7 +121,7 @@ int af_check_conv_pool(const checker *c) {
     const af_window *w = &conv->window, *last = &pool->window;
     if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || af_check_pool(c, pool)) return -1;
     if (!within(&both->is_global, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
-    if (is_depthwise(conv) || (both->is_global && conv->group != 1))
+    if (is_depthwise(conv) || conv->gated || conv->averaged || (both->is_global && conv->group != 1))
         return refuse(c, "its convolution is none that can be pooled");
     if (both->is_global ? !within(last->y, 3, 1, 1) : !is_flat(last))
         return refuse(c, "its pool is neither of planes nor of whole images");

@@ -156,3 +156,16 @@ int af_check_triangle(const checker *c) {
     return check_sized(c, AF_X, count, t->size) || check_sized(c, AF_RESULT, count, t->size) ||
            check_absent(c, AF_X + 1) || check_overlap(c, 0);
 }
+
+int af_check_excite(const checker *c) {
+    const af_excite *e = &c->step->excite;
+    if (!within(&e->rows, 4, 0, WINDOW_LIMIT)) return refuse(c, "an extent is out of range");
+    if (check_code(c, "activation", e->activation, AF_ACTIVATION_COUNT) ||
+        check_code(c, "activation", e->gate, AF_ACTIVATION_COUNT))
+        return -1;
+    return check_operand(c, AF_RESULT, times(e->rows, e->columns)) ||
+           check_operand(c, AF_X, times(e->rows, e->channels)) ||
+           check_operand(c, AF_X + 1, times(e->hidden, e->channels)) || check_optional(c, AF_X + 2, e->hidden) ||
+           check_operand(c, AF_X + 3, times(e->hidden, e->columns)) || check_optional(c, AF_X + 4, e->columns) ||
+           check_absent(c, AF_X + 5) || check_scratch(c, af_excite_scratch(e)) || check_overlap(c, 0);
+}

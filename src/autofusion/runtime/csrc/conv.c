@@ -4,6 +4,7 @@
    the kernel in row-major order, for every channel of the group: AF_PANEL floats. */
 #include "conv.h"
 
+#include "gate.h"
 #include "gemm.h"
 #include "windows.h"
 
@@ -15,6 +16,7 @@ typedef struct task {
     const af_conv_work *work;
     af_windows windows;
     float *sums;   /* of af_block, or null */
+    float *scaled; /* memory for pixels, or for the weights, times their factors, or null */
     int64_t depth; /* floats of a window */
 } task;
 
@@ -24,7 +26,9 @@ static int64_t count_depth(const af_conv *conv) {
 }
 
 int64_t af_conv_scratch(const af_conv *conv) {
-    return is_depthwise(conv) ? af_depthwise_scratch(conv) : af_windows_bytes(conv) + af_sums_bytes(count_depth(conv));
+    if (is_depthwise(conv)) return af_depthwise_scratch(conv);
+    int64_t gated = conv->gated ? af_gate_bytes(conv) : 0;
+    return af_windows_bytes(conv) + af_sums_bytes(count_depth(conv)) + gated;
 }
 
 /* Multiply up to AF_PANEL_BLOCK panels of a group, in blocks of about AF_DEPTH_BLOCK floats so that a panel's share
@@ -75,6 +79,9 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
     int64_t panel_count = divide_up(conv->filters / conv->group, AF_PANEL);
     int64_t step = task->sums ? AF_PANEL_BLOCK : panel_count;
     if (!task->windows.copies) af_point_to_windows(&task->windows, first_row, row_count, 0);
+    if (task->scaled && !scales_weights(conv))
+        af_scale_pixels(conv, task->windows.x, task->work->gate, first_row, row_count, task->scaled,
+                        task->windows.table);
     for (int64_t group = 0; group < conv->group; group++) {
         int64_t before = group * panel_count;
         af_range range = {panels.first - before, smaller(panels.last - before, panel_count)};
@@ -86,20 +93,46 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
     }
 }
 
+static void run_blocks(const task *task, af_range rows, af_range panels) {
+    int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
+    for (int64_t i = 0, row = rows.first; i < blocks; i++) {
+        int64_t count = divide_up(rows.last - row, blocks - i);
+        run_rows(task, row, count, panels);
+        row += count;
+    }
+}
+
+/* Every image with weights of its own. */
+static void run_images(const task *task, af_range rows, af_range panels) {
+    const af_conv_work *work = task->work;
+    const int64_t *extents = work->conv->window.y;
+    int64_t pixels = extents[0] * extents[1] * extents[2];
+    af_conv_work scaled = *work;
+    struct task own = *task;
+    scaled.weights = task->scaled;
+    own.work = &scaled;
+    for (int64_t row = rows.first; row < rows.last;) {
+        int64_t image = row / pixels, end = smaller((image + 1) * pixels, rows.last);
+        af_scale_panels(work->conv, work->weights, work->gate + image * work->conv->channels, panels, task->scaled);
+        run_blocks(&own, (af_range){row, end}, panels);
+        row = end;
+    }
+}
+
 void af_convolve(const af_conv_work *work, af_range rows, af_range panels) {
     const af_conv *conv = work->conv;
+    char *memory = work->scratch + af_windows_bytes(conv);
     task task = {
         .work = work,
         .windows = af_open_windows(conv, work->x, work->scratch),
         .depth = count_depth(conv),
     };
-    if (af_sums_bytes(task.depth) > 0) task.sums = (float *)(work->scratch + af_windows_bytes(conv));
-    int64_t blocks = divide_up(rows.last - rows.first, AF_ROW_BLOCK);
-    for (int64_t i = 0, row = rows.first; i < blocks; i++) {
-        int64_t count = divide_up(rows.last - row, blocks - i);
-        run_rows(&task, row, count, panels);
-        row += count;
-    }
+    if (af_sums_bytes(task.depth) > 0) task.sums = (float *)memory;
+    if (conv->gated) task.scaled = (float *)(memory + af_sums_bytes(task.depth));
+    if (conv->gated && scales_weights(conv))
+        run_images(&task, rows, panels);
+    else
+        run_blocks(&task, rows, panels);
 }
 
 void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
@@ -113,6 +146,7 @@ void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
         .weights = call->operands[AF_WEIGHT],
         .epilogue = &epilogue,
         .y = call->operands[AF_RESULT],
+        .gate = call->operands[AF_GATE],
         .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
     };
     int64_t row_count = conv->batch * extents[0] * extents[1] * extents[2];

@@ -12,6 +12,7 @@ typedef struct af_conv_work {
     const af_epilogue *epilogue;
     float *y;
     int64_t origin;
+    const float *gate; /* of a gated convolution */
     char *scratch; /* af_conv_scratch or, for Winograd's filtering, af_winograd_scratch bytes */
 } af_conv_work;
 

@@ -3,6 +3,7 @@
 
    A group of channels has a ring of lines, [line mod count][pixel][GROUP].  Padding is never in it: taps outside the
    inner image are left out, whatever the convolution would give there. */
+#include "channel_mean.h"
 #include "data.h"
 #include "depthwise_line.h"
 #include "gemm.h"
@@ -34,6 +35,7 @@ typedef struct task {
     af_depthwise_function *run_line;
     const float **lines; /* under a line of the result */
     float *memory;       /* of the rings */
+    float *totals;       /* of all images' channels, or null */
 } task;
 
 static int64_t count_reach(const af_window *w) { return (w->kernel[1] - 1) * w->dilations[1] + 1; }
@@ -60,7 +62,8 @@ static int64_t table_bytes(const af_conv_depthwise *both) {
 
 int64_t af_conv_depthwise_scratch(const af_conv_depthwise *both) {
     rings r = plan_rings(both);
-    return table_bytes(both) + rings_bytes(&r) + af_windows_bytes(&both->conv);
+    int64_t totals = both->depthwise.averaged ? af_totals_bytes(both->conv.batch, both->conv.filters) : 0;
+    return table_bytes(both) + rings_bytes(&r) + af_windows_bytes(&both->conv) + totals;
 }
 
 static int64_t count_depth(const af_conv *conv) {
@@ -132,6 +135,7 @@ static void run_depthwise(const task *t, int64_t image, int64_t row, const group
         .lines = t->lines,
         .weights = t->call->operands[AF_DEPTHWISE_WEIGHT] + g->channel * w->kernel[1] * w->kernel[2],
         .y = t->call->operands[AF_RESULT] + (image * w->y[1] + row) * w->y[2] * conv->y_pitch + g->channel,
+        .totals = t->totals ? t->totals + image * conv->channels + g->channel : NULL,
     };
     t->run_line(&line);
 }
@@ -172,7 +176,11 @@ void af_run_conv_depthwise(const af_call *call, int64_t part, int64_t parts) {
     t.run_line = af_find_depthwise(&depthwise->window);
     t.lines = (const float **)scratch;
     t.memory = (float *)(scratch + table_bytes(both));
-    t.windows = af_open_windows(conv, call->operands[AF_X], scratch + table_bytes(both) + rings_bytes(&t.rings));
+    int64_t offset = table_bytes(both) + rings_bytes(&t.rings);
+    t.windows = af_open_windows(conv, call->operands[AF_X], scratch + offset);
+    af_channel_mean mean = {conv->batch, conv->filters, depthwise->window.y[1] * depthwise->window.y[2],
+                            offset + af_windows_bytes(conv)};
+    if (depthwise->averaged) t.totals = af_open_totals(call, &mean, part);
     t.inner = make_epilogue(&(af_step){.scale = 1, .alpha = both->alpha, .beta = both->beta}, conv->activation,
                             call->operands[AF_BIAS], NULL, 0);
     t.outer = make_epilogue(call->step, depthwise->activation, call->operands[AF_DEPTHWISE_BIAS], NULL, 0);
@@ -189,4 +197,5 @@ void af_run_conv_depthwise(const af_call *call, int64_t part, int64_t parts) {
             run_stripes(&t, image, rows, (af_range){channel, smaller(channel + t.rings.together * GROUP, channels.last)});
         line = end;
     }
+    if (depthwise->averaged) af_finish_mean(call, &mean, parts, call->operands[AF_FURTHER]);
 }

@@ -31,6 +31,7 @@ static const af_data_kernel kernels[AF_KERNEL_COUNT - AF_STRIDED] = {
     [AF_PROGRAM - AF_STRIDED] = {af_run_program, af_check_program, 1},
     [AF_CONV_DEPTHWISE - AF_STRIDED] = {af_run_conv_depthwise, af_check_conv_depthwise, 64},
     [AF_CONV_POOL - AF_STRIDED] = {af_run_conv_pool, af_check_conv_pool, 1024},
+    [AF_EXCITE - AF_STRIDED] = {af_run_excite, af_check_excite, 64},
 };
 
 const af_data_kernel *af_find_data_kernel(int32_t kernel) {

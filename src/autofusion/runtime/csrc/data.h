@@ -24,7 +24,7 @@ af_run_function af_run_strided, af_run_concat, af_run_select, af_run_compare, af
 af_run_function af_run_softmax, af_run_reduce, af_run_argument, af_run_cumulate, af_run_rank;
 af_run_function af_run_gather, af_run_gather_elements, af_run_gather_blocks;
 af_run_function af_run_scatter_elements, af_run_scatter_blocks;
-af_run_function af_run_pad, af_run_resize, af_run_progression, af_run_triangle;
+af_run_function af_run_pad, af_run_resize, af_run_progression, af_run_triangle, af_run_excite;
 
 af_run_function af_run_attention, af_run_norm, af_run_group_norm, af_run_rotary, af_run_embedding;
 af_run_function af_run_product, af_run_program, af_run_conv_depthwise, af_run_conv_pool;
@@ -34,6 +34,7 @@ int64_t af_attention_scratch(const af_attention *attention);
 int64_t af_product_scratch(const af_product *product);
 int64_t af_conv_depthwise_scratch(const af_conv_depthwise *both);
 int64_t af_conv_pool_scratch(const af_conv_pool *both);
+int64_t af_excite_scratch(const af_excite *excite);
 
 int af_check_strided(const struct af_checker *c);
 int af_check_concat(const struct af_checker *c);
@@ -45,6 +46,7 @@ int af_check_pad(const struct af_checker *c);
 int af_check_resize(const struct af_checker *c);
 int af_check_progression(const struct af_checker *c);
 int af_check_triangle(const struct af_checker *c);
+int af_check_excite(const struct af_checker *c);
 int af_check_softmax(const struct af_checker *c);
 int af_check_reduce(const struct af_checker *c);
 int af_check_argument(const struct af_checker *c);

@@ -1,4 +1,5 @@
 /* Convolution with one channel per group, line by line. */
+#include "channel_mean.h"
 #include "depthwise_line.h"
 #include "window.h"
 
@@ -15,8 +16,12 @@ static void point_to_lines(const af_conv *conv, const float *image, int64_t plan
     }
 }
 
-int64_t af_depthwise_scratch(const af_conv *conv) {
+static int64_t table_bytes(const af_conv *conv) {
     return round_to_line((int64_t)sizeof(float *) * count_tap_lines(&conv->window));
+}
+
+int64_t af_depthwise_scratch(const af_conv *conv) {
+    return table_bytes(conv) + (conv->averaged ? af_totals_bytes(conv->batch, conv->channels) : 0);
 }
 
 void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
@@ -27,6 +32,8 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     af_epilogue epilogue =
         make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], residual, conv->residual_pitch);
     af_depthwise_function *run_line = af_find_depthwise(w);
+    af_channel_mean mean = {conv->batch, conv->channels, w->y[0] * w->y[1] * w->y[2], table_bytes(conv)};
+    float *totals = conv->averaged ? af_open_totals(call, &mean, part) : NULL;
     af_range lines = share(conv->batch * w->y[0] * w->y[1], 1, part, parts);
     for (int64_t index = lines.first; index < lines.last; index++) {
         int64_t row = index % w->y[1], plane = index / w->y[1] % w->y[0], image = index / w->y[1] / w->y[0];
@@ -42,7 +49,9 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
             .weights = call->operands[AF_WEIGHT],
             .residual = residual ? residual + index * w->y[2] * conv->residual_pitch : NULL,
             .y = call->operands[AF_RESULT] + index * w->y[2] * conv->y_pitch,
+            .totals = totals ? totals + image * conv->channels : NULL,
         };
         run_line(&line);
     }
+    if (totals) af_finish_mean(call, &mean, parts, call->operands[AF_FURTHER]);
 }

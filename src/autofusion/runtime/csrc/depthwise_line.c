@@ -27,12 +27,14 @@ AF_INLINE void put(float *to, vf x, int64_t count) {
 /* The weights of `channel` under the first tap of line `index` of taps. */
 AF_INLINE const float *find_weights(const line *l, int64_t index, int64_t channel) {
     const af_window *w = l->window;
-    return l->weights + ((channel / AF_PANEL * count_tap_lines(w) + index) * w->kernel[2]) * AF_PANEL + channel % AF_PANEL;
+    int64_t tap = (channel / AF_PANEL * count_tap_lines(w) + index) * w->kernel[2];
+    return l->weights + tap * AF_PANEL + channel % AF_PANEL;
 }
 
-/* Finish and store the sums of `columns` pixels side by side.  What all share is read before the first store, after
-   which the compiler would have to read it again. */
-AF_INLINE void put_pixels(const line *l, int64_t column, const int columns, int64_t channel, int64_t count, vf *sums) {
+/* Finish and store the sums of `columns` pixels side by side; gives the total of all from pixel `fresh` of them on.
+   What all share is read before the first store, after which the compiler would have to read it again. */
+AF_INLINE vf put_pixels(const line *l, int64_t column, const int columns, int64_t fresh, int64_t channel, int64_t count,
+                        vf *sums) {
     const af_epilogue *epilogue = l->epilogue;
     vf scale = splat(epilogue->scale), low = splat(epilogue->low), high = splat(epilogue->high);
     vf bias = epilogue->bias ? take(epilogue->bias + channel, count) : (vf){0};
@@ -46,16 +48,27 @@ AF_INLINE void put_pixels(const line *l, int64_t column, const int columns, int6
     if (epilogue->late.function != AF_IDENTITY) {
         float copy[CHUNK * AF_WIDTH];
         UNROLL for (int i = 0; i < columns; i++) store(copy + i * AF_WIDTH, sums[i]);
-        af_apply(&epilogue->late, copy, AF_WIDTH, y, pitch, columns, count);
-        return;
+        af_apply(&epilogue->late, copy, AF_WIDTH, copy, AF_WIDTH, columns, AF_WIDTH);
+        UNROLL for (int i = 0; i < columns; i++) sums[i] = load(copy + i * AF_WIDTH);
     }
-    UNROLL for (int i = 0; i < columns; i++) put(y + i * pitch, at_most(at_least(sums[i], low), high), count);
+    vf total = {0};
+    UNROLL for (int i = 0; i < columns; i++) {
+        vf pixel = at_most(at_least(sums[i], low), high);
+        put(y + i * pitch, pixel, count);
+        if (i >= fresh) total += pixel;
+    }
+    return total;
 }
 
-/* CHUNK output pixels from `column` on, `count` channels from `channel` on, under `taps` taps side by side.  Every pixel
-   of the image is loaded once for all the windows that it lies in; `at_border` says that some lie outside. */
-AF_INLINE void run_chunk(const line *l, int64_t column, int64_t channel, int64_t count, const int taps,
-                         const int stride, const int at_border) {
+AF_INLINE void add_total(const line *l, int64_t channel, int64_t count, vf total) {
+    if (l->totals) put(l->totals + channel, take(l->totals + channel, count) + total, count);
+}
+
+/* CHUNK output pixels from `column` on, `count` channels from `channel` on, under `taps` taps side by side, and their
+   total from pixel `fresh` on.  Every pixel of the image is loaded once for all the windows that it lies in;
+   `at_border` says that some lie outside. */
+AF_INLINE vf run_chunk(const line *l, int64_t column, int64_t fresh, int64_t channel, int64_t count, const int taps,
+                       const int stride, const int at_border) {
     const af_window *w = l->window;
     int64_t first = column * stride - w->begins[2], pitch = l->x_pitch;
     vf sums[CHUNK];
@@ -75,20 +88,22 @@ AF_INLINE void run_chunk(const line *l, int64_t column, int64_t channel, int64_t
             }
         }
     }
-    put_pixels(l, column, CHUNK, channel, count, sums);
+    return put_pixels(l, column, CHUNK, fresh, channel, count, sums);
 }
 
 /* All chunks of the line, of which the last one may overlap the one before. */
 AF_INLINE void run_line_channels(const line *l, int64_t channel, int64_t count, const int taps, const int stride) {
     const af_window *w = l->window;
     int64_t columns = w->y[2];
+    vf total = {0};
     for (int64_t at = 0; at < columns; at += CHUNK) {
         int64_t column = smaller(at, columns - CHUNK), first = column * stride - w->begins[2];
         if (first >= 0 && first + (CHUNK - 1) * stride + taps <= w->x[2])
-            run_chunk(l, column, channel, count, taps, stride, 0);
+            total += run_chunk(l, column, at - column, channel, count, taps, stride, 0);
         else
-            run_chunk(l, column, channel, count, taps, stride, 1);
+            total += run_chunk(l, column, at - column, channel, count, taps, stride, 1);
     }
+    add_total(l, channel, count, total);
 }
 
 AF_INLINE void run_chunks(const line *l, const int taps, const int stride) {
@@ -121,7 +136,9 @@ AF_INLINE void run_pixel(const line *l, int64_t column, af_reach reach, int64_t 
                 sums[v] += take(pixel + v * AF_WIDTH, count) * load(weights[v] + tap * AF_PANEL);
         }
     }
-    for (int v = 0; v < vectors; v++) put_pixels(l, column, 1, channel + v * AF_WIDTH, count, sums + v);
+    for (int v = 0; v < vectors; v++)
+        add_total(l, channel + v * AF_WIDTH, count,
+                  put_pixels(l, column, 1, 0, channel + v * AF_WIDTH, count, sums + v));
 }
 
 static void run_pixels(const line *l) {

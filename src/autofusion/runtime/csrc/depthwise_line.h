@@ -8,6 +8,7 @@
 /* `lines` has the image's line, from its first pixel on, under every line of taps of the window, in row-major order;
    null outside the image.  Pixels have `x_pitch` floats, and the first of `channels` channels comes first in them and
    in y, residual and the epilogue's bias.
+   What the line gives is added to `totals`, one number for every channel, or null.
    Weights: for every AF_PANEL channels (the last panel padded with zeros), for every tap: AF_PANEL floats. */
 typedef struct af_depthwise_line {
     const af_window *window;
@@ -15,7 +16,7 @@ typedef struct af_depthwise_line {
     int64_t channels, x_pitch, y_pitch;
     const float *const *lines;
     const float *weights, *residual;
-    float *y;
+    float *y, *totals;
 } af_depthwise_line;
 
 typedef void af_depthwise_function(const af_depthwise_line *line);

@@ -65,6 +65,7 @@ enum af_kernel {
     AF_PROGRAM, /* of record_program.h */
     AF_CONV_DEPTHWISE,
     AF_CONV_POOL,
+    AF_EXCITE,  /* of record_data.h */
     AF_KERNEL_COUNT
 };
 
@@ -72,7 +73,7 @@ enum af_space { AF_NONE, AF_ARENA, AF_WEIGHTS, AF_BINDING };
 
 /* Places of a record's operands: the first result, the kernel's operands in their order, further results, scratch
    memory. */
-enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_FURTHER = 11, AF_SCRATCH = 15 };
+enum { AF_RESULT, AF_X, AF_WEIGHT, AF_BIAS, AF_RESIDUAL, AF_GATE, AF_FURTHER = 11, AF_SCRATCH = 15 };
 enum { AF_A = 1, AF_B = 2, AF_SCALE = 2, AF_SHIFT = 3, AF_DEPTHWISE_WEIGHT = 4, AF_DEPTHWISE_BIAS = 5 };
 
 /* The activations, then the other functions of one operand. */
@@ -132,6 +133,8 @@ typedef struct af_conv {
     af_window window;
     int64_t x_pitch, y_pitch, residual_pitch, activation;
     int64_t winograd; /* results of a tile each way, 2 or 4; 0 for another algorithm */
+    int64_t gated;    /* x has a factor for every channel of every image */
+    int64_t averaged; /* the means over the pixels are a result as well */
 } af_conv;
 
 /* A convolution of all channels and the depthwise one of its result, which need no pitch between them; `alpha` and
@@ -211,6 +214,7 @@ typedef struct af_step {
         af_resize resize;
         af_progression progression;
         af_triangle triangle;
+        af_excite excite;
         af_attention attention;
         af_norm norm;
         af_group_norm group_norm;

@@ -138,4 +138,10 @@ typedef struct af_triangle {
     int64_t matrices, rows, columns, diagonal, upper, size;
 } af_triangle;
 
+/* Two small matrix products in a row, with `activation` between them and `gate` behind them.  `alpha` and `beta` of the
+   step are those of the first one, `scale` and `further` those of the second. */
+typedef struct af_excite {
+    int64_t rows, channels, hidden, columns, activation, gate;
+} af_excite;
+
 #endif

@@ -42,8 +42,10 @@ static double estimate_work(const af_step *step) {
     const af_pool *pool = &step->pool;
     switch (step->kernel) {
     case AF_CONV:
-        return multiply_all(conv->window.y, 3) * (double)conv->batch * (double)conv->filters *
-               (1 + multiply_all(conv->window.kernel, 3) * (double)(conv->channels / conv->group) / 16);
+        return (multiply_all(conv->window.y, 3) *
+                    (1 + multiply_all(conv->window.kernel, 3) * (double)(conv->channels / conv->group) / 16) +
+                (double)conv->averaged) *
+               (double)conv->batch * (double)conv->filters;
     case AF_MATMUL:
         return multiply_all(matmul->batch, AF_BATCH_AXES) * (double)matmul->rows * (double)matmul->columns *
                (1 + (double)matmul->depth / 16);
@@ -106,8 +108,8 @@ static void run_share(void *argument, int64_t part, int64_t parts) {
 static int run_step(const af_context *context, const af_step *step) {
     double work = estimate_work(step);
     if (work == 0) return 1;
-    int32_t fault = 0;
-    share_of_call share = {.call = {.step = step, .fault = &fault}, .run = find_kernel(step)};
+    int32_t fault = 0, arrived = 0;
+    share_of_call share = {.call = {.step = step, .fault = &fault, .arrived = &arrived}, .run = find_kernel(step)};
     for (int place = 0; place < AF_OPERANDS; place++)
         share.call.operands[place] = resolve(context, &step->operands[place]);
     share.call.scratch_bytes = step->operands[AF_SCRATCH].bytes / context->threads / 64 * 64;

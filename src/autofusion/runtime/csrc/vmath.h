@@ -154,13 +154,14 @@ AF_INLINE vf vsigmoid(vf x) {
     vf bounded = at_most(at_least(x, splat(-110.0f)), splat(64.0f));
     vf shifted = magic - bounded * 1.44269502f, whole = shifted - magic;
     vf r = -bounded - whole * 0.693145752f - whole * 1.42860677e-6f;
-    vf p = splat(1.931948373e-12f);
-    p = p * r + 9.759185368e-12f;
-    p = p * r + 3.880722153e-11f;
-    p = p * r + 1.164127487e-10f;
-    p = p * r + 2.328305720e-10f;
-    p = p * r + 2.328306604e-10f;
     const vf unit = splat(2.3283064365386963e-10f);
+    vf p = splat(3.221639339e-13f);
+    p = p * r + 1.949915676e-12f;
+    p = p * r + 9.701639924e-12f;
+    p = p * r + 3.880453312e-11f;
+    p = p * r + 1.164153034e-10f;
+    p = p * r + 2.328306520e-10f;
+    p = p * r + unit;
     return unit / (shift_exponent(p, whole, shifted) + unit);
 }
 
