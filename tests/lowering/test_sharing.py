@@ -60,6 +60,11 @@ def test_parts_are_written_where_they_are_joined():
     check(build(IMAGE, nodes, "y", W), ["relayout", "conv", "conv", "conv", "relayout"], "a=c+0 b=c+4", {"n": 2})
 
 
+def test_images_of_an_empty_batch_have_parts_too():
+    nodes = [conv("x", "a"), conv("a", "b"), node("Concat", "a b", "c", axis=1), conv("c", "y", "u")]
+    check(build(IMAGE, nodes, "y", W), ["relayout", "conv", "conv", "conv", "relayout"], "a=c+0 b=c+4", {"n": 0})
+
+
 def test_a_longer_join_holds_the_shorter_ones():
     nodes = [
         conv("x", "a"),

@@ -185,7 +185,7 @@ def _find_places(
             place = Place(Space.ARENA, offsets[name], extents[root.name])
         else:
             continue
-        skipped = buffer.offset * storage_type(buffer.dtype).itemsize
+        skipped = buffer.offset * storage_type(buffer.dtype).itemsize if extents[name] else 0
         if root is not buffer and skipped + extents[name] > place.bytes:
             raise damaged_plan(f"buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares")
         if is_view(buffer):
