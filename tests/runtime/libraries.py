@@ -11,14 +11,12 @@ import platform
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from autofusion.runtime.build import SOURCES, Compiler, compile_command, find_system_compiler
@@ -63,14 +61,9 @@ def _find_emulated() -> Library:
     emulator = next((path for path in map(shutil.which, EMULATORS) if path), None)
     if emulator is None:
         return Library(absent=f"none of {', '.join(EMULATORS)} is on PATH")
-    compiler = None
-    if shutil.which(CROSS_COMPILER):
-        compiler = Compiler((CROSS_COMPILER,))
-    elif find_spec("ziglang"):
-        compiler = Compiler((sys.executable, "-m", "ziglang", "cc"), is_zig=True)
-    if compiler is None:
-        return Library(absent=f"there is neither {CROSS_COMPILER} nor the package ziglang")
-    build = partial(_build_driver, compiler, "aarch64", ("-static",))
+    if not shutil.which(CROSS_COMPILER):
+        return Library(absent=f"{CROSS_COMPILER} is not on PATH")
+    build = partial(_build_driver, Compiler((CROSS_COMPILER,)), "aarch64", ("-static",))
     return Library(lambda folder: open_driver("aarch64", [emulator, str(build(folder))]))
 
 
