@@ -235,6 +235,6 @@ def test_a_norm_before_queries_keys_and_values_is_theirs() -> None:
     for part in "qkv":
         product(net, "n", part)
     graph = net.output("q", "k", "v", "s")
-    assert displays(run(graph))[-1] == "LayerNorm+MatMul"
+    assert displays(run(graph))[-1] == "LayerNorm+QKV+MatMul"
     assert ops(graph) == ["LayerNormQKVMatMulFusionOp", "MatMulBiasAddFusionOp"]
     assert graph.producer("q") is graph.producer("v")

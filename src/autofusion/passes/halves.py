@@ -128,10 +128,7 @@ class _Carrier:
         for name in results:
             dtype = self._source.value(name).dtype or DType.FLOAT
             if name not in self._source.outputs:
-                rounding = Node(
-                    self._fresh(f"{name}:round"), dtype.value, (renamed[name],), (name,), {}, ROUNDING_DOMAIN
-                )
-                self._graph.add(replace(rounding, origin=node.origin))
+                self._round(renamed[name], name, dtype, node.origin)
                 continue
             self._cast(renamed[name], name, dtype)
             if is_rounded:
