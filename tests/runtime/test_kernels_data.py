@@ -246,6 +246,13 @@ def test_rounding_of_nearest_cells(native: Native, rounding: str) -> None:
         assert_agrees(native, make_resize(x, (extent,), mode="nearest", rounding=rounding, coordinates="asymmetric"))
 
 
+def test_nearest_cells_know_nothing_of_others(native: Native) -> None:
+    x = np.array([[[np.nan, 1, -np.inf, 2]]], np.float32)
+    case = make_resize(x, (8,), mode="nearest", rounding="floor", coordinates="asymmetric")
+    assert_equals(native, case)
+    np.testing.assert_array_equal(Bench(case, 1).run(native).ravel(), x.ravel().repeat(2))
+
+
 def test_resize_of_volumes(native: Native) -> None:
     x = np.random.default_rng(5).standard_normal((1, 2, 3, 4, 5)).astype(np.float32)
     assert_agrees(native, make_resize(x, (5, 3, 7), mode="linear"), 2)

@@ -13,7 +13,7 @@ from autofusion.ops.definitions.precision import required, widen
 def resize(
     inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
 ) -> np.ndarray:
-    """x [N, C, *spatial] in `out_shape`, axis by axis as a product with the weights of the source cells.
+    """x [N, C, *spatial] in `out_shape`, axis by axis: cells picked, or a product with the weights of source cells.
 
     `scales`, one number per spatial axis, and `coordinates` say where a result cell lies; `rounding` applies to
     "nearest", the coefficient `cubic` and `exclude_outside` to "cubic".
@@ -25,6 +25,10 @@ def resize(
         if source == target and scale == 1:
             continue
         points = _find_points(str(attributes["coordinates"]), source, target, float(scale))
+        if attributes["mode"] == "nearest":
+            cells = _round(points, str(attributes["rounding"])).clip(0, source - 1).astype(np.int64)
+            result = result.take(cells, axis=place)
+            continue
         weights = _weigh(points, source, attributes).astype(result.dtype)
         result = np.moveaxis(np.moveaxis(result, place, -1) @ weights.T, -1, place)
     return result.reshape(out_shape).astype(x.dtype, copy=False)
@@ -45,11 +49,8 @@ def _find_points(coordinates: str, source: int, target: int, scale: float) -> np
 
 def _weigh(points: np.ndarray, extent: int, attributes: Mapping[str, Any]) -> np.ndarray:
     """Weights [target, source]; of a cell past the border the weight goes to the border cell."""
-    mode = str(attributes["mode"])
-    if mode == "nearest":
-        return _collect(_round(points, str(attributes["rounding"])), [np.ones(len(points))], extent)
     first = np.floor(points)
-    if mode == "linear":
+    if attributes["mode"] == "linear":
         return _collect(first, [1 - (points - first), points - first], extent)
     parts: list[np.ndarray] = []
     for tap in range(4):
