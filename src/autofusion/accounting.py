@@ -81,7 +81,8 @@ def _count_patterns(fusions: Iterable[Fusion], graph: Graph, lowered: Lowered) -
         unfused, fused = (sum(times[fusion.node][place] for fusion in group) for place in (0, 1))
         inside = sum(fusion.inside is not None for fusion in group)
         sources = dict(Counter(fusion.pattern for fusion in group))
-        yield PatternCount(display, op, group[0].level, len(group), inside, unfused / fused, sources=sources)
+        speedup = unfused / fused if fused else 1.0
+        yield PatternCount(display, op, group[0].level, len(group), inside, speedup, sources=sources)
 
 
 def _estimate_nodes(graph: Graph, lowered: Lowered | None) -> Iterator[tuple[Node, tuple[float, float]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ SIZE = 64
 def save_block(
     path: Path,
     *,
+    batch: int = 1,
     size: int | str = SIZE,
     kernel: int = 1,
     channels: int = 8,
@@ -32,7 +34,7 @@ def save_block(
     shown: bool = False,
     read_twice: bool = False,
 ) -> Path:
-    """x -> Conv, Relu -> Conv of groups, Relu -> Conv 1x1."""
+    """x -> Conv, Clip from 0 up -> Conv of groups, Relu -> Conv 1x1."""
     random = np.random.default_rng(3)
     shapes = {
         "w": (filters, channels, kernel, kernel),
@@ -40,10 +42,10 @@ def save_block(
         "p": (channels, filters, 1, 1),
     }
     weights = {name: random.standard_normal(shape).astype(np.float32) / 3 for name, shape in shapes.items()}
-    weights |= {"b": random.standard_normal(filters).astype(np.float32)}
+    weights |= {"b": random.standard_normal(filters).astype(np.float32), "low": np.zeros((), np.float32)}
     nodes = [
         helper.make_node("Conv", ["x", "w", "b"], ["c"], "first", pads=[kernel // 2] * 4),
-        helper.make_node("Relu", ["c"], ["e"], "first_act"),
+        helper.make_node("Clip", ["c", "low"], ["e"], "first_act"),
         helper.make_node("Conv", ["e", "d", "b"], ["f"], "second", pads=[1] * 4, group=group),
     ]
     if residual:
@@ -57,7 +59,7 @@ def save_block(
     graph = helper.make_graph(
         nodes,
         "block",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, size, size])],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, channels, size, size])],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
@@ -161,3 +163,9 @@ def test_it_runs_at_any_extent(tmp_path: Path) -> None:
     path = save_block(tmp_path / "block.onnx", size="s")
     found = verify_compilation(path, compile_model(path), seeds=(0,), sizes=[{"s": size} for size in (1, 2, 17, 64)])
     assert found.ok
+
+
+def test_of_an_empty_batch_there_is_a_report(tmp_path: Path) -> None:
+    compiled = compile_model(save_block(tmp_path / "block.onnx", batch=0))
+    assert "conv_depthwise" in kernels(compiled)
+    assert all(0 < count.estimated_speedup < math.inf for count in compiled.report.patterns)

@@ -85,6 +85,7 @@ CONVOLUTIONS = [
     Case("MaxPool", 13, [X], {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "dilations": [1, 2]}),
     Case("MaxPool", 13, [X], {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}),
     Case("MaxPool", 13, [X], {"kernel_shape": [2, 2]}, outputs=2),
+    Case("MaxPool", 13, [X[:0]], {"kernel_shape": [2, 2]}, outputs=2),
     *(
         Case(
             "MaxPool",
@@ -147,6 +148,8 @@ PRODUCTS = [
 NORMALIZATIONS = [
     Case("BatchNormalization", 15, [floats(4, 3), *[POSITIVE[0, :, 0, 0]] * 4]),
     Case("InstanceNormalization", 13, [X, floats(3), floats(3, seed=1)], {"epsilon": 1e-3}),
+    Case("InstanceNormalization", 13, [X[:0], floats(3), floats(3)]),
+    Case("GroupNormalization", 21, [floats(0, 6, 5), floats(6), floats(6)], {"num_groups": 3}),
     Case("GroupNormalization", 21, [floats(2, 6, 5), floats(6), floats(6, seed=1)], {"num_groups": 3}),
     Case("LayerNormalization", 17, [X, floats(4), floats(4, seed=1)], {"epsilon": 1e-3}),
     Case("LayerNormalization", 17, [X, floats(5, 4)], {"axis": 2}, outputs=3),

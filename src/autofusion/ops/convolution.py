@@ -28,13 +28,15 @@ def convolve(x: np.ndarray, weight: np.ndarray, windows: Windows, group: int) ->
     if weight.shape[1] == 1 and weight.shape[0] == group:
         return _convolve_depthwise(views, weight, rank)
     result = np.empty((x.shape[0], weight.shape[0], *counts), x.dtype)
-    matrices = weight.reshape(group, weight.shape[0] // group, -1)
+    matrices = weight.reshape(group, weight.shape[0] // group, math.prod(weight.shape[1:]))
     cells_first = (0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
     rows = max(1, COLUMN_ELEMENTS // max(1, math.prod(weight.shape[1:]) * group * math.prod(counts[1:])))
     for sample, view in enumerate(views):
         for start in range(0, counts[0], rows):
             block = view[:, start : start + rows]
-            columns = block.transpose(cells_first).reshape(group, matrices.shape[2], -1)
+            columns = block.transpose(cells_first).reshape(
+                group, matrices.shape[2], math.prod(block.shape[1 : 1 + rank])
+            )
             products = np.matmul(matrices, columns).reshape(weight.shape[0], *block.shape[1 : 1 + rank])
             result[sample, :, start : start + rows] = products
     return result

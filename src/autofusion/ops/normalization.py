@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -90,7 +91,7 @@ def _evaluate_group(node: Node, operands: Sequence[np.ndarray | None]) -> Sequen
 
 def _normalize_groups(x: np.ndarray, scale: np.ndarray, shift: np.ndarray, groups: int, epsilon: float) -> np.ndarray:
     wide = widen_halves(x)
-    rows = wide.reshape(x.shape[0], groups, -1)
+    rows = wide.reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
     centred = rows - rows.mean(2, keepdims=True)
     normal = (centred / np.sqrt(np.square(centred).mean(2, keepdims=True) + epsilon)).reshape(x.shape)
     form = (1, -1, *[1] * (x.ndim - 2))

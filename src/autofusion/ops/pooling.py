@@ -79,7 +79,7 @@ def _find_greatest(node: Node, views: np.ndarray, shape: tuple[int, ...], window
     """Where in the flattened image the greatest element of each window in `views` [N, C, *counts, *kernel] is."""
     rank = len(windows.kernel)
     outer = views.shape[: 2 + rank]
-    greatest = views.reshape(*outer, -1).argmax(-1)
+    greatest = views.reshape(*outer, math.prod(windows.kernel)).argmax(-1)
     places = np.indices(outer)
     found = places[0] * outer[1] + places[1]
     for axis in range(rank) if integer(node, "storage_order") == 0 else reversed(range(rank)):

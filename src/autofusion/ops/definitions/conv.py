@@ -45,10 +45,10 @@ def convolve(x: np.ndarray, weight: np.ndarray, attributes: Mapping[str, Any]) -
     kernel = weight.shape[2:]
     windows = _windows(x, kernel, attributes)
     spatial = windows.shape[2 : 2 + len(kernel)]
-    matrices = weight.reshape(group, weight.shape[0] // group, -1)
+    matrices = weight.reshape(group, weight.shape[0] // group, math.prod(weight.shape[1:]))
     result = np.empty((x.shape[0], weight.shape[0], *spatial), x.dtype)
     for sample in range(x.shape[0]):
-        columns = _unfold(windows[sample], len(kernel)).reshape(group, matrices.shape[2], -1)
+        columns = _unfold(windows[sample], len(kernel)).reshape(group, matrices.shape[2], math.prod(spatial))
         result[sample] = np.matmul(matrices, columns).reshape(result.shape[1:])
     return result
 

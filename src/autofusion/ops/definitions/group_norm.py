@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ def group_norm(
     """x [N, C, ...] normalized over every group of C / `groups` channels, times scale [C] plus bias [C]."""
     x, scale, bias = required(inputs, 0), widen(required(inputs, 1)), widen(required(inputs, 2))
     groups = int(attributes["groups"])
-    parts = widen(x).reshape(x.shape[0], groups, -1)
+    parts = widen(x).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
     with np.errstate(all="ignore"):
         result = normalize(parts, "layer", float(attributes["epsilon"])).reshape(out_shape)
         channels = (1, -1, *[1] * (x.ndim - 2))
