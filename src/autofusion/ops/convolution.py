@@ -34,9 +34,8 @@ def convolve(x: np.ndarray, weight: np.ndarray, windows: Windows, group: int) ->
     for sample, view in enumerate(views):
         for start in range(0, counts[0], rows):
             block = view[:, start : start + rows]
-            columns = block.transpose(cells_first).reshape(
-                group, matrices.shape[2], math.prod(block.shape[1 : 1 + rank])
-            )
+            pixels = math.prod(block.shape[1 : 1 + rank])
+            columns = block.transpose(cells_first).reshape(group, matrices.shape[2], pixels)
             products = np.matmul(matrices, columns).reshape(weight.shape[0], *block.shape[1 : 1 + rank])
             result[sample, :, start : start + rows] = products
     return result
