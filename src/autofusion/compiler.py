@@ -111,6 +111,7 @@ def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
     lowered = lower(
         graph,
         backend=options.backend,
+        barred=fused.result.barred,
         exact=options.exact,
         gears=fused.model.gears,
         storage=precision.storage,

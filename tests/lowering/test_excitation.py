@@ -26,6 +26,7 @@ def save_block(
     read_twice: bool = False,
     shown: bool = False,
     residual: bool = True,
+    activated: bool = True,
 ) -> Path:
     """x -> Conv of groups, Relu -> squeeze and excitation -> Conv, Add."""
     random = np.random.default_rng(5)
@@ -41,7 +42,7 @@ def save_block(
     weights = {name: random.standard_normal(shape).astype(np.float32) / 2 for name, shape in shapes.items()}
     nodes = [
         helper.make_node("Conv", ["x", "d"], ["c"], "depthwise", pads=[1] * 4, group=group),
-        helper.make_node("Relu", ["c"], ["i"], "act"),
+        helper.make_node("Relu" if activated else "Identity", ["c"], ["i"], "act"),
         helper.make_node("GlobalAveragePool", ["i"], ["m"], "squeeze"),
     ]
     if matrices:
@@ -121,6 +122,19 @@ def test_nothing_is_joined_where_nothing_is_fused(tmp_path: Path) -> None:
     assert "excite" not in kernels(compiled)
     assert kernels(compiled).count("binary") == 2
     assert "pool" in kernels(compiled)
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [("depthwise", ["conv", "pool", "excite", "conv"]), ("project", ["conv", "excite", "binary", "conv"])],
+)
+def test_a_convolution_that_is_kept_out_of_fusion_stays_as_it_is(
+    tmp_path: Path, kept: str, expected: list[str]
+) -> None:
+    path = save_block(tmp_path / "block.onnx", residual=False, activated=False)
+    assert kernels(compile_model(path)) == ["conv", "excite", "conv"]
+    compiled = compile_model(path, CompileOptions(controls=Controls(skip_nodes={kept: "the test"})))
+    assert kernels(compiled) == expected
 
 
 def test_a_wrong_gate_is_seen_at_the_node(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, Bench, Case, aligned
 
 SCRATCH = OPERANDS - 1
-SCRATCHED = ("conv", "conv_depthwise", "conv_pool", "matmul", "pointwise")
+SCRATCHED = ("conv", "conv_depthwise", "conv_pool", "excite", "matmul", "pointwise")
 
 
 def refusal(native: Native, context: Context) -> str:

@@ -108,7 +108,7 @@ class Switches:
         return self._check_names(names, candidate.root.name)
 
     def bar(self, node: Node) -> Reason | None:
-        """Why a manual rule may not have `node`, None where it may."""
+        """Why nothing may fuse `node`, a manual rule neither, None where something may."""
         for names in (self.controls.disabled, self.controls.no_fusion_ops):
             if node.op in names:
                 by = names[node.op]

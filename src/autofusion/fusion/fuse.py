@@ -60,12 +60,14 @@ class FusionResult:
     """What `fuse` did: fusions and normal forms in the order they were made, and what did not apply as it was found.
 
     `misses` are the near ones, the best for each anchor; `attempts` are all, the far ones and lesser ones too.
+    `barred` names the nodes of the graph that the controls keep out of every fusion.
     """
 
     fusions: tuple[Fusion, ...]
     misses: tuple[Miss, ...]
     normalized: tuple[Fusion, ...]
     attempts: tuple[Miss, ...] = ()
+    barred: frozenset[str] = frozenset()
 
 
 def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = None) -> FusionResult:
@@ -93,7 +95,8 @@ def fuse(graph: Graph, patterns: Iterable[Pattern], controls: Controls | None = 
         verify_graph(graph, name)
     fuser.restore()
     graph.discard_unused()
-    return fuser.result()
+    barred = frozenset(node.name for node in graph if switches.bar(node) is not None)
+    return replace(fuser.result(), barred=barred)
 
 
 def _survey(graph: Graph, patterns: Sequence[Pattern], switches: Switches) -> Mapping[str, Picture]:

@@ -17,13 +17,13 @@ from autofusion.lowering.records import Draft
 from autofusion.plan import Buffer, Setting, Size, Step
 
 
-def join_excitations(draft: Draft, fused: Collection[str]) -> Draft:
+def join_excitations(draft: Draft, fused: Collection[str], apart: Collection[str] = ()) -> Draft:
     """The draft with fewer steps for the same values, less those that only steps in between read.
 
     `fused` are the graph nodes that fusion made: averages and multiplications of others stay steps of their own, as
-    the user may have kept them out of fusion.
+    the user may have kept them out of fusion.  Steps of the nodes in `apart` stay as they are.
     """
-    joiner = _Joiner(draft, fused)
+    joiner = _Joiner(draft, fused, apart)
     for join in (joiner.join_products, joiner.join_gate, joiner.join_mean):
         joiner.apply(join)
     return joiner.finish()
@@ -32,9 +32,10 @@ def join_excitations(draft: Draft, fused: Collection[str]) -> Draft:
 class _Joiner:
     """The steps of a draft, and which of them makes or reads a value; values that share bytes count as one."""
 
-    def __init__(self, draft: Draft, fused: Collection[str]) -> None:
+    def __init__(self, draft: Draft, fused: Collection[str], apart: Collection[str]) -> None:
         self._draft = draft
         self._fused = fused
+        self._apart = apart
         self._steps: list[Step] = list(draft.steps)
         self._buffers: dict[str, Buffer] = dict(draft.buffers)
         self._constants: dict[str, np.ndarray] = dict(draft.constants)
@@ -89,7 +90,7 @@ class _Joiner:
     def join_gate(self, index: int) -> Sequence[int] | None:
         """A multiplication with a gate that a 1x1 convolution alone reads, as an operand of it."""
         step = self._steps[index]
-        if step.kernel != "conv" or any(step.inputs[4:]) or not _is_pointwise(step):
+        if step.kernel != "conv" or step.node in self._apart or any(step.inputs[4:]) or not _is_pointwise(step):
             return None
         product = self._made.get(step.inputs[0])
         parts = self._split_gated(product) if product is not None else None
@@ -109,7 +110,9 @@ class _Joiner:
         if source is None:
             return None
         conv = self._steps[source]
-        if conv.kernel != "conv" or any(conv.outputs[1:]) or not self._is_depthwise(conv):
+        if conv.kernel != "conv" or conv.node in self._apart:
+            return None
+        if any(conv.outputs[1:]) or not self._is_depthwise(conv):
             return None
         outputs = (conv.outputs[0], step.outputs[0])
         self._steps[source] = conv._replace(outputs=outputs, origin=conv.origin + step.origin)
@@ -153,7 +156,8 @@ class _Joiner:
 
     def _read_matrix(self, step: Step) -> np.ndarray | None:
         """The matrix [results, operands] of a product of single pixels or of rows; None where a step does more."""
-        weight = self._constants.get(step.inputs[1]) if step.kernel in ("conv", "matmul") else None
+        is_product = step.kernel in ("conv", "matmul") and step.node not in self._apart
+        weight = self._constants.get(step.inputs[1]) if is_product else None
         if weight is None or self._buffers[step.inputs[1]].role != "constant" or any(step.inputs[3:]):
             return None
         if step.kernel == "matmul":

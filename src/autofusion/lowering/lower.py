@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -30,6 +30,7 @@ def lower(
     graph: Graph,
     *,
     backend: Backend,
+    barred: Collection[str] = (),
     exact: bool = False,
     gears: Sequence[Mapping[str, int]] = (),
     storage: DType | None = None,
@@ -40,6 +41,7 @@ def lower(
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
     "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
+    Nodes that `barred` names share no step with others.
     `exact` forbids algorithms with larger rounding errors than plain sums; `gears` are the only extents to run with.
     With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for
     those of the ONNX nodes in `kept`, which says of each who wants it so.  Weights that a type of `halves` holds
@@ -52,7 +54,8 @@ def lower(
     for node in graph.topological():
         decode_node(node, workspace)
     fused = {node.name for node in graph if node.pattern not in ("", MANUAL)}
-    draft = join_excitations(reshape_results(workspace.finish()), fused)
+    apart = {*barred, *(node.name for node in graph if node.pattern == MANUAL)}
+    draft = join_excitations(reshape_results(workspace.finish()), fused, apart)
     if backend == "native":
         draft = fold_shuffles(assign_layouts(draft))
         draft = share_images(join_depthwise(join_pools(draft, fused), fused))

@@ -94,7 +94,7 @@ def _encode_at(
     places: Mapping[str, Place],
     scratch: Place,
 ) -> None:
-    """Put the record of `step` to byte `at` of `data`, which holds zeros."""
+    """Put the record of `step` to byte `at` of `data`; a step that the session runs itself has none: zeros stay."""
     if step.kernel not in KERNEL_CODES:
         return
     try:

@@ -55,7 +55,7 @@ def _is_rewrite(node: Node) -> bool:
 def _find_members(node: Node, graph: Graph, known: Mapping[str, np.ndarray]) -> tuple[Node, ...]:
     """The node and those that it must be compared with, from which and to which it hands values that are not known.
 
-    None where a node with graphs of its own gives or reads such a value, or nothing does.
+    None at all where a node with graphs of its own gives or reads such a value, or nothing does.
     """
     members = {node.name: node}
     pending = [node]

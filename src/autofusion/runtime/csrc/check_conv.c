@@ -56,6 +56,8 @@ static int check_excitation(const checker *c, const af_conv *conv) {
     int64_t panels = divide_up(conv->filters, AF_PANEL);
     if (conv->gated && times(times(panels, conv->channels), AF_PANEL * (int64_t)sizeof(float)) >= ELEMENT_LIMIT)
         return refuse(c, "its weight is too large");
+    if (conv->averaged && times(times(conv->batch, conv->channels), sizeof(float)) >= ELEMENT_LIMIT)
+        return refuse(c, "it has too many means");
     return 0;
 }
 

@@ -170,7 +170,8 @@ int af_check_product(const checker *c) {
     int has_residual = c->step->operands[AF_RESIDUAL].space != AF_NONE;
     if (has_residual && p->parts > 1) return refuse(c, "a residual has no place in several parts");
     return check_parts(c) || check_operand(c, AF_A, times(p->rows, p->depth)) ||
-           check_sized(c, AF_B, times(times(panels, AF_PANEL), p->depth), element_size(p->type)) || check_optional(c, AF_BIAS, columns) ||
+           check_sized(c, AF_B, times(times(panels, AF_PANEL), p->depth), element_size(p->type)) ||
+           check_optional(c, AF_BIAS, columns) ||
            check_optional(c, AF_RESIDUAL, times(p->rows, p->widths[0])) || check_optional(c, 5, p->depth) ||
            check_optional(c, 6, p->depth) || check_scratch(c, af_product_scratch(p)) || check_overlap(c, 0);
 }

@@ -7,6 +7,7 @@
 #include "data.h"
 #include "depthwise_line.h"
 #include "gemm.h"
+#include "window.h"
 #include "windows.h"
 
 /* Channels of a group: two panels, which one tile multiplies where registers are wide. */
@@ -37,8 +38,6 @@ typedef struct task {
     float *memory;       /* of the rings */
     float *totals;       /* of all images' channels, or null */
 } task;
-
-static int64_t count_reach(const af_window *w) { return (w->kernel[1] - 1) * w->dilations[1] + 1; }
 
 static rings plan_rings(const af_conv_depthwise *both) {
     const af_conv *conv = &both->conv;

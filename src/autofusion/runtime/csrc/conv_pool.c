@@ -7,6 +7,7 @@
 #include "data.h"
 #include "pool.h"
 #include "vector.h"
+#include "window.h"
 
 /* Bytes of lines that are kept, unless one line of the result needs more. */
 enum { BAND_BYTES = 192 << 10 };
@@ -26,8 +27,6 @@ typedef struct task {
     band band;
     float *memory, *y;
 } task;
-
-static int64_t count_reach(const af_window *w) { return (w->kernel[1] - 1) * w->dilations[1] + 1; }
 
 static int64_t at_least_one(int64_t count) { return count > 1 ? count : 1; }
 

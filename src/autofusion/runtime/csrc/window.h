@@ -17,4 +17,7 @@ static inline af_reach clip_window(const af_window *w, int axis, int64_t index, 
     return (af_reach){first, smaller(last, w->kernel[axis]), start};
 }
 
+/* Lines of the image from the first to the last one under a window. */
+static inline int64_t count_reach(const af_window *w) { return (w->kernel[1] - 1) * w->dilations[1] + 1; }
+
 #endif
