@@ -25,6 +25,8 @@ _MAX_EXPRESSION = 80
 # Texts of extents are parts of a plan, where long ones have no place.
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MAX_STEM = 40
+# Every number of so many digits has 64 bits.
+_MAX_DIGITS = 18
 
 
 class Dimensions:
@@ -184,6 +186,8 @@ class Dimensions:
             where = f"extent {axis} of input {name!r}"
             limits = read_range(given) if isinstance(given, str) else None
             if limits is not None:
+                if limits[1] is not None and limits[1] < limits[0]:
+                    raise _misuse(BOUND_EXTENT, f"{where} cannot be {given!r}", "a range has its smaller end first")
                 self._ranges.append((where, extent, limits))
             elif given != -1:
                 self._unify(self._substitute(extent), _read_given(given, where), where)
@@ -219,6 +223,8 @@ def read_range(text: str) -> Limits | None:
     """The limits that `1~512` means, or `1~-1` for no greatest; None for a text that is no range."""
     low, tilde, high = (part.strip() for part in text.partition("~"))
     if not (tilde and low.isdecimal() and (high.isdecimal() or high == "-1")):
+        return None
+    if max(len(low), len(high)) > _MAX_DIGITS:
         return None
     return int(low), None if high == "-1" else int(high)
 
