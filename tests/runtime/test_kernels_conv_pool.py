@@ -143,6 +143,6 @@ def test_definition_is_one_after_the_other() -> None:
     case = SHAPES["stem"]
     x, weight, bias, _ = case.operands
     settings = {name.removeprefix("pool_"): value for name, value in case.attributes.items() if "pool_" in name}
-    inner = conv([x, weight, bias, None], case.attributes, (1, 24, 16, 15))
+    inner, _ = conv([x, weight, bias, None], case.attributes, (1, 24, 16, 15))
     expected = pool([inner], settings, case.shape)
     np.testing.assert_allclose(define(case), expected, rtol=0, atol=1e-5)
