@@ -158,7 +158,7 @@ def test_ranges_are_limits_of_symbols(
         ({"in 0": ("1~8", -1)}, {"n": 9}, "extent 0 of input 'in 0' is 9, not 1~8"),
         ({"in 0": (-1, "8~1")}, {}, "extent 1 of input 'in 0' cannot be '8~1'"),
         ({"in 3": ("8~1",)}, {}, "extent 0 of input 'in 3' cannot be '8~1'"),
-        ({"in 2": ("1~" + "9" * 19,)}, {}, "extent 0 of input 'in 2' cannot be '1~9+'"),
+        ({"in 2": ("1~" + "9" * 15,)}, {}, "extent 0 of input 'in 2' cannot be '1~9+'"),
         ({"in 2": ("1~" + "9" * 5000,)}, {}, "extent 0 of input 'in 2' cannot be '1~9+'"),
         ({"in 2": ("1~8",)}, {}, "extent 0 of input 'in 2' is n \\+ 1, not 1~8"),
         ({"in 3": ("1~8",)}, {}, "extent 0 of input 'in 3' is 10, not 1~8"),

@@ -25,8 +25,8 @@ _MAX_EXPRESSION = 80
 # Texts of extents are parts of a plan, where long ones have no place.
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MAX_STEM = 40
-# Every number of so many digits has 64 bits.
-_MAX_DIGITS = 18
+# Plans hold extents below 2^48, which every number of so many digits is.
+_MAX_DIGITS = 14
 
 
 class Dimensions:
