@@ -7,8 +7,13 @@ import pytest
 
 from autofusion.ir import Dim, Graph
 from autofusion.lowering import lower
+from autofusion.lowering.decode import decode_node
 from autofusion.lowering.packing import PANEL, pack_conv_weight
-from autofusion.lowering.winograd import GROWTH, LEAST_GROWTH, transform_weight
+from autofusion.lowering.records import Draft
+from autofusion.lowering.selection import GROWTH, Option, select_algorithms
+from autofusion.lowering.winograd import transform_weight
+from autofusion.lowering.workspace import Workspace
+from autofusion.plan import Step
 from lowering.graphs import build, node, randoms
 
 
@@ -25,7 +30,7 @@ def find_tiles(graph: Graph, *, exact: bool = False) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("filters", "size", "tile"), [(64, 56, 4), (128, 28, 4), (256, 14, 2), (512, 7, None), (8, 3, None)]
+    ("filters", "size", "tile"), [(64, 56, 4), (128, 28, 4), (256, 14, None), (512, 7, None), (8, 3, None)]
 )
 def test_tiles_by_extents(filters: int, size: int, tile: int | None) -> None:
     assert find_tiles(make_graph(filters, filters, [size, size])) == [tile]
@@ -65,8 +70,50 @@ def test_constants_grow_within_their_limit() -> None:
     before = sum(array.nbytes for array in weights.values())
     growth = sum(array.nbytes for array in lowered.weights) - before
     tiles = [step.attributes.get("winograd") for step in lowered.plan.steps if step.kernel == "conv"]
-    assert tiles == [2, *[None] * 6, 2]
-    assert 0 < growth <= max(GROWTH * before, LEAST_GROWTH)
+    assert tiles[7] == 4
+    assert 0 < growth <= GROWTH * before
+
+
+def test_filters_are_made_in_every_run_where_the_image_is_large() -> None:
+    """The artifact has the filters as they are, and a step before the convolution makes what that takes."""
+    lowered = lower(make_graph(64, 48, [112, 112]), backend="native")
+    steps = {step.kernel: step for step in lowered.plan.steps}
+    assert steps["filter"].attributes == {"tile": 4}
+    assert steps["conv"].inputs[1] == steps["filter"].outputs[0]
+    assert lowered.plan.buffers[steps["conv"].inputs[1]].shape == (36, 4, 48, 16)
+    assert sum(array.nbytes for array in lowered.weights) == 4 * 9 * 64 * 48
+
+
+@pytest.mark.parametrize("largest", [3e38, np.inf, np.nan])
+def test_weights_whose_transform_may_overflow_keep_the_plain_product(largest: float) -> None:
+    weight = np.full((64, 64, 3, 3), largest, np.float32)
+    conv = node("Conv", "x w", "y", pads=(1,) * 4, kernel_shape=(3, 3))
+    assert find_tiles(build({"x": [1, 64, 56, 56]}, [conv], "y", {"w": weight})) == [None]
+
+
+def test_room_goes_to_whom_it_saves_most() -> None:
+    """Of three equal layers that each may grow by half of the room, those that gain more by it."""
+    weights = {f"w{index}": randoms(index, 64, 64, 3, 3) for index in range(3)}
+    nodes = [node("Conv", f"x {name}", f"y{name}", pads=(1,) * 4, kernel_shape=(3, 3)) for name in weights]
+    draft = draft_of(build({"x": [1, 64, 28, 28]}, nodes, " ".join(f"y{name}" for name in weights), weights))
+    room = int(GROWTH * sum(array.nbytes for array in weights.values()))
+    costs = {"w0": 50.0, "w1": 20.0, "w2": 30.0}
+
+    def find_options(_: Draft, step: Step) -> list[Option]:
+        stored = Option("winograd", costs[step.inputs[1]], 4, stored=True, growth=room // 2)
+        return [Option("direct", 100.0), Option("winograd", 80.0, 4), stored]
+
+    chosen = [selection.chosen for selection in select_algorithms(draft, find_options).values()]
+    assert [option.stored for option in chosen] == [False, True, True]
+    exact = select_algorithms(draft, find_options, exact=True).values()
+    assert [selection.chosen.algorithm for selection in exact] == ["direct"] * 3
+
+
+def draft_of(graph: Graph) -> Draft:
+    workspace = Workspace(graph, "native")
+    for item in graph.topological():
+        decode_node(item, workspace)
+    return workspace.finish()
 
 
 @pytest.mark.parametrize(("tile", "positions"), [(2, 16), (4, 36)])

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
+from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
 from autofusion.lowering.records import Draft
-from autofusion.lowering.winograd import choose_tiles
+from autofusion.lowering.selection import Option, select_algorithms
+from autofusion.lowering.winograd import find_options
 from autofusion.plan import Buffer, Step
 
 
@@ -21,13 +22,16 @@ def pack_weights(draft: Draft, *, exact: bool = False) -> Draft:
     shape of the matrix [K, N] or of the filter; only its bytes differ.
     """
     packer = _Packer(draft)
-    tiles: Mapping[int, int] = {} if exact else choose_tiles(draft)
-    steps = tuple(packer.pack(step, tiles.get(index, 0)) for index, step in enumerate(draft.steps))
+    selections = select_algorithms(draft, find_options, exact=exact)
+    steps: list[Step] = []
+    for index, step in enumerate(draft.steps):
+        selection = selections.get(index)
+        steps += packer.pack(step, None if selection is None else selection.chosen)
     used = {*draft.inputs, *draft.outputs, *(name for step in steps for name in (*step.inputs, *step.outputs))}
     used |= {alias for name in used if name and (alias := packer.buffers[name].alias)}
     return replace(
         draft,
-        steps=steps,
+        steps=tuple(steps),
         buffers={name: buffer for name, buffer in packer.buffers.items() if name in used},
         constants={name: array for name, array in packer.constants.items() if name in used},
     )
@@ -39,12 +43,15 @@ class _Packer:
         self.constants: dict[str, np.ndarray] = dict(draft.constants)
         self._packed: dict[tuple[str, str], str] = {}
 
-    def pack(self, step: Step, tile: int) -> Step:
-        """`step` on its packed weight, for Winograd's filtering where `tile` is not 0; itself where it has none."""
+    def pack(self, step: Step, option: Option | None) -> list[Step]:
+        """`step` on its packed weight, a convolution by `option`, after the step that makes the weight if there is one.
+
+        The step itself where it has no weight to pack.
+        """
         if step.kernel == "conv_depthwise":
-            return self._pack_both(step)
+            return [self._pack_both(step)]
         if step.kernel not in ("conv", "conv_pool", "matmul"):
-            return step
+            return [step]
         name = step.inputs[1]
         array = self.constants.get(name)
         if (
@@ -52,9 +59,9 @@ class _Packer:
             or self.buffers[name].role != "constant"
             or (step.kernel == "matmul" and (array.ndim != 2 or step.attributes["trans_a"]))
         ):
-            return step
+            return [step]
         if step.kernel in ("conv", "conv_pool"):
-            return self._pack_conv(step, name, tile)
+            return self._pack_conv(step, name, array, option or Option("direct", 0.0))
         transposed = bool(step.attributes["trans_b"])
         matrix = array.T if transposed else array
         widths = _part_widths(step, matrix.shape[1])
@@ -62,12 +69,23 @@ class _Packer:
             name, f"matmul{transposed}{widths}", matrix, lambda weight: pack_matmul_weight(weight, widths)
         )
         attributes = {**step.attributes, "trans_b": False, "packed": True}
-        return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+        return [step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)]
 
-    def _pack_conv(self, step: Step, name: str, tile: int) -> Step:
-        packed = self._pack_filters(name, int(str(step.attributes["group"])), tile)
-        attributes = {**step.attributes, "winograd": tile} if tile else step.attributes
-        return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]), attributes=attributes)
+    def _pack_conv(self, step: Step, name: str, array: np.ndarray, option: Option) -> list[Step]:
+        group = int(str(step.attributes["group"]))
+        tile = option.tile if option.stored else 0
+        packed = self._pack_filters(name, group, tile)
+        attributes = {**step.attributes, "winograd": option.tile} if option.tile else step.attributes
+        made = [] if option.stored or not option.tile else [self._make_filters(step, packed, array, option.tile)]
+        weight = made[0].outputs[0] if made else packed
+        return [*made, step._replace(inputs=(step.inputs[0], weight, *step.inputs[2:]), attributes=attributes)]
+
+    def _make_filters(self, step: Step, packed: str, array: np.ndarray, tile: int) -> Step:
+        filters, channels = array.shape[:2]
+        name = self._name(f"{step.outputs[0]}:filters")
+        shape = ((tile + 2) ** 2, -(-filters // PANEL), channels, PANEL)
+        self.buffers[name] = Buffer(name, "float", shape)
+        return Step("filter", step.node, step.op, (packed,), (name,), {"tile": tile}, step.origin)
 
     def _pack_both(self, step: Step) -> Step:
         x, weight, bias, depth_weight, depth_bias = step.inputs
@@ -81,14 +99,19 @@ class _Packer:
 
     def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:
         if (name, form) not in self._packed:
-            packed, number = f"{name}:packed", 0
-            while packed in self.buffers:
-                number += 1
-                packed = f"{name}:packed_{number}"
+            packed = self._name(f"{name}:packed")
             self.constants[packed] = pack(array)
             self.buffers[packed] = self.buffers[name]._replace(name=packed, shape=tuple(array.shape))
             self._packed[name, form] = packed
         return self._packed[name, form]
+
+    def _name(self, stem: str) -> str:
+        """A name that no buffer has."""
+        name, number = stem, 0
+        while name in self.buffers:
+            number += 1
+            name = f"{stem}_{number}"
+        return name
 
 
 def _part_widths(step: Step, columns: int) -> list[int]:

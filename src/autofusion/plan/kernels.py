@@ -107,6 +107,9 @@ KERNELS: dict[str, Kernel] = {
             (*_WINDOW, "group", "winograd", *_EPILOGUE, *(f"pool_{name}" for name in _POOL)),
             ("nhwc",),
         ),
+        # The 3x3 filters x [M, C, 3, 3] at the positions of Winograd's tiles of `tile` results each way:
+        # y [(tile + 2) ** 2, ceil(M / 16), C, 16], as a conv of as many takes it; natively x is packed as for a conv.
+        Kernel("filter", ("x",), ("tile",), ("plain",)),
         # y = act(scale * n(a) @ b + bias + residual): a [..., M, K] (`trans_a`: [..., K, M]), b [..., K, N]
         # (`trans_b`), batch axes broadcast as in ONNX MatMul; bias [N]; residual of y's shape.
         # `norm` and `epsilon`: n normalizes the rows of a, then scales by gamma [K] and shifts by beta [K].

@@ -99,7 +99,8 @@ def _inner_extents(bound: BoundStep) -> Shape:
 
 
 def _expect_packed(bound: BoundStep, place: int) -> None:
-    if bound.buffers[bound.operand(place)].role != "constant":
+    # A step before it may have made the filters of Winograd's tiles.
+    if bound.buffers[bound.operand(place)].role != "constant" and not _read_winograd(bound):
         raise ValueError("its weight is no constant, which alone can be packed")
 
 

@@ -216,6 +216,13 @@ def _encode_triangle(bound: BoundStep) -> Fields:
     return [*ints, element_size(bound, x, y)], NO_NUMBERS
 
 
+def _encode_filter(bound: BoundStep) -> Fields:
+    shape, tile = bound.shape(bound.operand(0)), bound.integer("tile")
+    if len(shape) != 4 or shape[2:] != (3, 3) or type_code(bound, bound.operand(0), bound.result) != 0:
+        raise ValueError(f"its filters have shape {list(shape)}")
+    return [*shape[:2], tile], NO_NUMBERS
+
+
 MOVING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "strided": _encode_strided,
     "concat": _encode_concat,
@@ -227,5 +234,6 @@ MOVING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "resize": _encode_resize,
     "range": _encode_range,
     "triangle": _encode_triangle,
+    "filter": _encode_filter,
 }
 """By kernel: what gives the fields of a record, after the element types were checked."""

@@ -69,6 +69,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "conv_depthwise": 91,
     "conv_pool": 92,
     "excite": 93,
+    "filter": 94,
     "strided": 64,
     "concat": 65,
     "select": 66,

@@ -23,6 +23,7 @@ from autofusion.ops.definitions.conv import conv, conv_depthwise, conv_pool
 from autofusion.ops.definitions.convert import convert
 from autofusion.ops.definitions.embedding import embedding
 from autofusion.ops.definitions.excite import excite
+from autofusion.ops.definitions.filter import filter_tiles
 from autofusion.ops.definitions.gather import gather, gather_blocks, gather_elements
 from autofusion.ops.definitions.generate import count, triangle
 from autofusion.ops.definitions.group_norm import group_norm
@@ -76,6 +77,7 @@ DEFINITIONS: Mapping[str, Definition] = {
     "resize": resize,
     "range": count,
     "triangle": triangle,
+    "filter": filter_tiles,
     "softmax": softmax,
     "reduce": reduce,
     "argument": argument,

@@ -169,3 +169,13 @@ int af_check_excite(const checker *c) {
            check_operand(c, AF_X + 3, times(e->hidden, e->columns)) || check_optional(c, AF_X + 4, e->columns) ||
            check_absent(c, AF_X + 5) || check_scratch(c, af_excite_scratch(e)) || check_overlap(c, 0);
 }
+
+int af_check_filter(const checker *c) {
+    const af_filter *f = &c->step->filter;
+    if (!within(&f->filters, 2, 0, WINDOW_LIMIT)) return refuse(c, "an extent is out of range");
+    if (f->tile != 2 && f->tile != 4) return refuse(c, "it makes tiles of %lld results", (long long)f->tile);
+    int64_t rows = times(divide_up(f->filters, AF_PANEL), f->channels * AF_PANEL);
+    return check_operand(c, AF_X, times(rows, 9)) ||
+           check_operand(c, AF_RESULT, times(rows, (f->tile + 2) * (f->tile + 2))) || check_absent(c, AF_X + 1) ||
+           check_overlap(c, 0);
+}

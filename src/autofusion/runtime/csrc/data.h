@@ -27,7 +27,8 @@ af_run_function af_run_scatter_elements, af_run_scatter_blocks;
 af_run_function af_run_pad, af_run_resize, af_run_progression, af_run_triangle, af_run_excite;
 
 af_run_function af_run_attention, af_run_norm, af_run_group_norm, af_run_rotary, af_run_embedding;
-af_run_function af_run_product, af_run_program, af_run_conv_depthwise, af_run_conv_pool;
+af_run_function af_run_product, af_run_program, af_run_conv_depthwise, af_run_conv_pool,
+    af_run_filter;
 
 /* Bytes of scratch memory that one share needs. */
 int64_t af_attention_scratch(const af_attention *attention);
@@ -66,5 +67,6 @@ int af_check_product(const struct af_checker *c);
 int af_check_program(const struct af_checker *c);
 int af_check_conv_depthwise(const struct af_checker *c);
 int af_check_conv_pool(const struct af_checker *c);
+int af_check_filter(const struct af_checker *c);
 
 #endif

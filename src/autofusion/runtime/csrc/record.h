@@ -66,6 +66,7 @@ enum af_kernel {
     AF_CONV_DEPTHWISE,
     AF_CONV_POOL,
     AF_EXCITE,  /* of record_data.h */
+    AF_FILTER, /* of record_data.h */
     AF_KERNEL_COUNT
 };
 
@@ -215,6 +216,7 @@ typedef struct af_step {
         af_progression progression;
         af_triangle triangle;
         af_excite excite;
+        af_filter filter;
         af_attention attention;
         af_norm norm;
         af_group_norm group_norm;
