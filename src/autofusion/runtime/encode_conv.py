@@ -135,9 +135,9 @@ def _encode_conv_pool(bound: BoundStep) -> Fields:
     x, y, residual = bound.operand(0), bound.result, bound.operand(3)
     _expect_packed(bound, 1)
     batch, channels = bound.shape(x)[:2]
-    filters, inner = bound.shape(bound.operand(1))[0], _inner_extents(bound)
+    filters, inner = bound.shape(y)[1], _inner_extents(bound)
     shape = (batch, filters, *inner)
-    if bound.shape(y)[:2] != shape[:2] or (residual and bound.shape(residual) != shape):
+    if bound.shape(y)[0] != batch or (residual and bound.shape(residual) != shape):
         raise ValueError("its operands and its result do not fit")
     ints = [
         *(batch, bound.integer("group"), channels, filters, *_window(bound, bound.shape(x)[2:], inner)),
@@ -187,7 +187,7 @@ def _measure_conv(bound: BoundStep) -> int:
 
 def _measure_conv_pool(bound: BoundStep) -> int:
     """What the convolution needs, and rows and sums, or lines between it and the pool (`af_conv_pool_scratch`)."""
-    channels, filters = bound.shape(bound.operand(0))[1], bound.shape(bound.operand(1))[0]
+    channels, filters = bound.shape(bound.operand(0))[1], bound.shape(bound.result)[1]
     winograd = _read_winograd(bound)
     if winograd:
         conv = _measure_winograd(channels, winograd)
