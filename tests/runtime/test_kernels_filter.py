@@ -15,7 +15,9 @@ from runtime.free_steps import run_step
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("tile", [2, 4])
-@pytest.mark.parametrize(("filters", "channels"), [(16, 1), (32, 7), (48, 17), (16, 64)])
+@pytest.mark.parametrize(
+    ("filters", "channels"), [(16, 1), (16, 2), (32, 7), (16, 15), (48, 17), (16, 31), (16, 64), (32, 65)]
+)
 def test_filters_are_as_defined(native: Native, filters: int, channels: int, tile: int, threads: int) -> None:
     weight = np.random.default_rng(1).standard_normal((filters, channels, 3, 3), np.float32)
     shape = ((tile + 2) ** 2, filters // 16, channels, 16)
