@@ -7,6 +7,7 @@ from autofusion.ir import DType, Graph
 from autofusion.lowering import lower
 from autofusion.lowering.cost import CostModel, estimate_node_speedup, estimate_speedup
 from autofusion.lowering.roofline import CACHE_BYTES, SERVER, Roofline, Work
+from autofusion.lowering.winograd import MAKING_COST
 from autofusion.lowering.work import LOAD_FLOPS, TRANSCENDENTAL_FLOPS, WINOGRAD_PARTS
 from lowering.graphs import build, fuse, node, randoms
 
@@ -66,6 +67,18 @@ def test_winograd_counts_fewer_operations_fused_or_not():
     flops = 2 * 64 * 9 * 64 * 56 * 56
     assert model.step_work(index).flops == flops * WINOGRAD_PARTS[4] + 64 * 56 * 56
     assert model.unfused_seconds(graph) == pytest.approx(apart - flops * (1 - WINOGRAD_PARTS[4]) / SERVER.flops)
+
+
+def test_filters_made_in_every_run_belong_to_no_operator():
+    nodes = [node("Conv", "x w", "c", pads=(1, 1, 1, 1)), node("Relu", "c", "y")]
+    graph = build({"x": [1, 16, 224, 224]}, nodes, "y", {"w": randoms(1, 16, 16, 3, 3)})
+    lowered = lower(graph, backend="native")
+    kernels = [step.kernel for step in lowered.plan.steps]
+    model = CostModel(graph, lowered=lowered)
+    making = model.step_work(kernels.index("filter"))
+    positions = (int(str(lowered.plan.steps[kernels.index("conv")].attributes["winograd"])) + 2) ** 2
+    assert making.flops == 2 * MAKING_COST * positions * 16 * 16
+    assert model.fused_seconds(graph) == model.unfused_seconds(graph)
 
 
 def test_cost_of_products():

@@ -12,8 +12,9 @@ from autofusion.lowering.records import Lowered
 from autofusion.lowering.roofline import CACHE_BYTES, SERVER, Roofline, Work
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.views import VIEWS
+from autofusion.lowering.winograd import MAKING_COST
 from autofusion.lowering.work import WINOGRAD_PARTS, count_flops
-from autofusion.plan import Buffer, evaluate_shape
+from autofusion.plan import Buffer, Step, evaluate_shape
 from autofusion.plan.dtypes import storage_type
 
 NOMINAL_EXTENT = 128
@@ -77,7 +78,7 @@ class CostModel:
         """The work of a step of the plan: its operands and results, and the arithmetic of the nodes it computes."""
         assert self._lowered is not None
         step = self._lowered.plan.steps[index]
-        moved = Work(sum(self._flops_of.get(index, {}).values()))
+        moved = Work(sum(self._flops_of.get(index, {}).values()) + self._count_making(step))
         buffers = self._lowered.plan.buffers
         written = sum(self._buffer_bytes(buffers[name]) for name in step.outputs if name)
         for name in {*step.inputs, *step.outputs} - {""}:
@@ -109,12 +110,12 @@ class CostModel:
         return all(name in self._lowered.plan.buffers for name in node.results)
 
     def _indices(self, node: Node) -> tuple[int, ...]:
-        """The steps of a node; changes of layout belong to no operator."""
+        """The steps of a node; changes of layout and of filters belong to no operator, fused or not."""
         if self._lowered is None:
             return ()
         steps = self._lowered.plan.steps
         found = self._lowered.steps_of.get(node.name, ())
-        return tuple(index for index in found if steps[index].kernel != "relayout")
+        return tuple(index for index in found if steps[index].kernel not in ("relayout", "filter"))
 
     def _share(self, node: Node, index: int) -> float:
         """The node's part of a step that computes several."""
@@ -147,6 +148,14 @@ class CostModel:
 
     def _slim(self, work: Work, part: Node, winograd: float) -> Work:
         return Work(work.flops * winograd, work.cached, work.streamed) if part.op == "Conv" else work
+
+    def _count_making(self, step: Step) -> float:
+        """Arithmetic of making filters for tiles: two operations for a multiplication."""
+        if step.kernel != "filter":
+            return 0.0
+        assert self._lowered is not None
+        made = self._lowered.plan.buffers[step.outputs[0]]
+        return 2 * MAKING_COST * self._buffer_bytes(made) / storage_type(made.dtype).itemsize
 
     def _buffer_bytes(self, buffer: Buffer) -> int:
         if buffer.shape is None:

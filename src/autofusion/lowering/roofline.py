@@ -48,7 +48,7 @@ class Roofline:
         return max(work.flops / self.flops, traffic) + self.launch
 
 
-SERVER = Roofline(flops=223e9, cache_bandwidth=68e9, memory_bandwidth=39e9, launch=1e-7)
+SERVER = Roofline(flops=253e9, cache_bandwidth=105e9, memory_bandwidth=40e9, launch=1e-7)
 """One core of a server processor with vectors of 512 bits.
 
 Rates fitted by `python -m benchmarks.roofline` to the steps of resnet18 and mobilenet_v2, fused and unfused.
