@@ -29,11 +29,21 @@ BLOCKS = {
 STAGES = {
     "stem": ["node_Conv_292", "node_relu", "node_max_pool2d"],
     "tail": {"nodes": ["node_Conv_32[246]", "node_relu_1[34]", "node_add_431"]},
+    "head": [
+        "node_Conv_328",
+        "node_relu_15",
+        "node_Conv_330",
+        "node_add_487",
+        "node_relu_16",
+        "node_mean",
+        "node_Reshape_333",
+        "node_linear",
+    ],
     "block": {"ops": ["conv_relu", "conv", "add", "relu"]},
 }
 # Groups that each rule makes, by name of the model.
 MODELS: Mapping[str, tuple[Mapping[str, object], Mapping[str, int]]] = {
-    "resnet18_dyn20": (STAGES, {"stem": 1, "tail": 1, "block": 7}),
+    "resnet18_dyn20": (STAGES, {"stem": 1, "tail": 1, "head": 1, "block": 6}),
     "bert_base_ts17": (BLOCKS, {"self_attention": 12, "feed_forward": 12}),
 }
 

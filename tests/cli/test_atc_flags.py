@@ -100,6 +100,7 @@ def test_reads_a_conversion() -> None:
         output_types={},
         precision="must_keep_origin_dtype",
         keep_file=None,
+        exact=False,
     )
     assert (settings.show_report, settings.show_info) == (True, False)
 

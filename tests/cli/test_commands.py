@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from autofusion.artifact import read_artifact
+from autofusion.options import CompileOptions
 from cli.models import save_block, save_odd, save_sum, save_words
 from cli.transcript import transcribe
 from conftest import CheckGolden
@@ -310,6 +311,7 @@ BY_ATC = "atc --model=block.onnx --framework=5 --soc_version=cpu"
             f'{BY_ATC} --optimization_switch="Conv+BN:off;Relu:on" --fusion_switch_file=s.cfg',
         ),
         (["--auto_fusion", "off"], f"{BY_ATC} --oo_level=O1"),
+        (["--exact"], f"{BY_ATC} --op_select_implmode=high_precision"),
         (
             ["--dim", "batch=2", "--auto-fusion", "off"],
             "autofusion compile block.onnx --dim batch=2 --auto-fusion off",
@@ -342,6 +344,12 @@ def test_atc_takes_the_same_controls(folder: Path) -> None:
         assert not any(row["name"].startswith("Conv+BN") for row in rows)
     both = ["--fusion_switch_file=s.cfg", "--optimization_switch=ConvBatchnormFusionPass:on"]
     assert "fused 2 times" in transcribe("atc", "--model=block.onnx", "--output=switched", *both)
+
+
+@pytest.mark.parametrize(("mode", "is_exact"), [("high_precision", True), ("high_performance", False)])
+def test_atc_leaves_plain_sums_alone(folder: Path, mode: str, is_exact: bool) -> None:
+    assert "exit 0" in transcribe("atc", "--model=block.onnx", "--output=summed", f"--op_select_implmode={mode}")
+    assert CompileOptions.from_settings(read_artifact(folder / "summed.om").manifest.options).exact == is_exact
 
 
 def test_a_fixed_shape_reaches_the_artifact() -> None:

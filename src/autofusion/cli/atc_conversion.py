@@ -42,6 +42,7 @@ def make_options(choices: Choices) -> CompileOptions:
     warn_of_kept_types(choices.precision, choices.keep_file is not None, "--keep_dtype")
     return CompileOptions(
         controls=controls,
+        exact=choices.exact,
         shapes=choices.shapes,
         gears=choices.gears,
         pattern_directories=choices.pattern_directories,

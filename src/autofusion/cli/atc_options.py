@@ -316,11 +316,12 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("op_precision_mode", "FILE", "every operator is computed in high precision"),
             _warn("modify_mixlist", "FILE", "there is no mixed precision"),
             _warn("allow_hf32", "false|true", "float32 is computed as float32", _OFF, "boolean"),
-            _warn(
+            _yes(
                 "op_select_implmode",
                 "high_precision|high_performance",
-                "every operator is computed in high precision",
-                ("high_precision", "high_precision_for_all"),
+                "high_precision leaves out algorithms that round more than plain sums, as Winograd's filtering.",
+                modes=(0,),
+                usual=("high_performance", "high_performance_for_all"),
                 choices=("high_precision", "high_performance", "high_precision_for_all", "high_performance_for_all"),
             ),
             _warn("optypelist_for_implmode", '"OpA,OpB"', "see op_select_implmode"),

@@ -35,7 +35,7 @@ class Choices:
     `no_fusion_ops` operator types; `skip_file` is the file of nodes to skip, `scope` names or globs of the only nodes
     that may fuse, `rule_file` has manual rules.  `outputs` are the values to compute instead of the model's outputs.
     `output_types` has the element type for each output as ONNX spells it; its key "" stands for all.  `precision` is
-    a mode, `keep_file` names nodes left out of it.
+    a mode, `keep_file` names nodes left out of it.  `exact` leaves plain sums alone.
     """
 
     shapes: Mapping[str, tuple[Size, ...]]
@@ -55,6 +55,7 @@ class Choices:
     output_types: Mapping[str, str]
     precision: str
     keep_file: Path | None
+    exact: bool
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,7 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         outputs=parse_outputs(flags["out_nodes"]) if "out_nodes" in flags else (),
         output_types=parse_output_types(flags["output_type"]) if "output_type" in flags else {},
         precision=read_precision_mode(flags),
+        exact=flags.get("op_select_implmode", "").startswith("high_precision"),
         keep_file=Path(flags["keep_dtype"]) if "keep_dtype" in flags else None,
     )
 

@@ -58,7 +58,8 @@ def lower(
     draft = join_excitations(reshape_results(workspace.finish()), fused, apart)
     if backend == "native":
         draft = fold_shuffles(assign_layouts(draft))
-        draft = share_images(join_depthwise(join_pools(draft, fused), fused))
+        grouped = {node.name for node in graph if node.pattern}
+        draft = share_images(join_depthwise(join_pools(draft, grouped), fused))
         draft = pack_weights(draft, exact=exact)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()

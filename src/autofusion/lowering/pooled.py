@@ -21,8 +21,9 @@ LEAST_FILTERS = 32
 def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
     """The draft with one `conv_pool` in the place of every convolution and its pool, where that suits them.
 
-    `fused` are the graph nodes that fusion made: others are left alone, as the user may have kept them out of fusion.
-    An average of a 1x1 convolution that nothing follows is taken before it, where fewer pixels are left to convolve.
+    `fused` are the graph nodes that fusion or a manual rule made: others are left alone, as the user may have kept them
+    out of fusion.  An average of a 1x1 convolution that nothing follows is taken before it, where fewer pixels are left
+    to convolve.
     """
     made = {step.outputs[0]: index for index, step in enumerate(draft.steps) if step.kernel == "conv"}
     readers: dict[str, int] = {}

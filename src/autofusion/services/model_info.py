@@ -78,6 +78,8 @@ def _command_line(manifest: Manifest) -> str:
         names = {text: name for name, text in OUTPUT_TYPES.items()}
         types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
         words.append(f'--output_type="{types}"')
+    if options.exact:
+        words.append("--exact" if own else "--op_select_implmode=high_precision")
     words += _control_options(options.controls)
     folders = _pattern_folders(manifest)
     if folders:
