@@ -37,7 +37,7 @@ def write_record(
         # One call of struct takes a tenth of the time of numpy's assignments.
         _LAYOUT.pack_into(data, at, kernel, 0, *places, *_flatten(scratch), *ints, *[0] * (INTS - len(ints)), *floats)
     except struct.error as error:
-        raise ValueError(str(error)) from error
+        raise ValueError("a number is too large for its record") from error
 
 
 def _flatten(place: Place) -> tuple[int, int, int, int]:
