@@ -18,6 +18,7 @@ from runtime.steps import Bench
 def test_every_library_is_there(name: str) -> None:
     """Skipped is what the tests of kernels leave out on this machine."""
     absent = find_library(name).absent
+    # A fact of the machine: its processor, emulator or compiler lacks what this library needs; the reason names it.
     if absent:
         pytest.skip(f"no kernel is tested on {name}: {absent}")
 
