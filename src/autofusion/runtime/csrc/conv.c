@@ -67,7 +67,7 @@ static void run_panels(const task *task, af_block block, int64_t group, af_range
 
 static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_range panels) {
     const af_conv *conv = task->work->conv;
-    const af_epilogue *epilogue = task->work->epilogue;
+    const af_epilogue *epilogue = &task->work->epilogue;
     af_block block = {
         .row_count = row_count,
         .sums = task->sums,
@@ -138,17 +138,7 @@ void af_convolve(const af_conv_work *work, af_range rows, af_range panels) {
 void af_run_conv(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
     const int64_t *extents = conv->window.y;
-    af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
-                                         call->operands[AF_RESIDUAL], conv->residual_pitch);
-    af_conv_work work = {
-        .conv = conv,
-        .x = call->operands[AF_X],
-        .weights = call->operands[AF_WEIGHT],
-        .epilogue = &epilogue,
-        .y = call->operands[AF_RESULT],
-        .gate = call->operands[AF_GATE],
-        .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
-    };
+    af_conv_work work = open_conv_work(call, conv, part);
     int64_t row_count = conv->batch * extents[0] * extents[1] * extents[2];
     af_range rows = {0, row_count};
     af_range panels = {0, conv->group * divide_up(conv->filters / conv->group, AF_PANEL)};

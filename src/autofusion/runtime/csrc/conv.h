@@ -9,12 +9,26 @@
 typedef struct af_conv_work {
     const af_conv *conv;
     const float *x, *weights;
-    const af_epilogue *epilogue;
+    af_epilogue epilogue;
     float *y;
     int64_t origin;
     const float *gate; /* of a gated convolution */
-    char *scratch; /* af_conv_scratch or, for Winograd's filtering, af_winograd_scratch bytes */
+    char *scratch;     /* af_conv_scratch or, for Winograd's filtering, af_winograd_scratch bytes */
 } af_conv_work;
+
+/* Share `part` of a step that begins with this convolution; its result is that of the step. */
+static inline af_conv_work open_conv_work(const af_call *call, const af_conv *conv, int64_t part) {
+    return (af_conv_work){
+        .conv = conv,
+        .x = call->operands[AF_X],
+        .weights = call->operands[AF_WEIGHT],
+        .epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], call->operands[AF_RESIDUAL],
+                                  conv->residual_pitch),
+        .y = call->operands[AF_RESULT],
+        .gate = call->operands[AF_GATE],
+        .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
+    };
+}
 
 /* Output pixels `rows` for the panels of filters `panels`, counted over all groups. */
 void af_convolve(const af_conv_work *work, af_range rows, af_range panels);

@@ -158,22 +158,13 @@ static void run_images(const task *t, int64_t part, int64_t parts) {
 void af_run_conv_pool(const af_call *call, int64_t part, int64_t parts) {
     const af_conv_pool *both = &call->step->conv_pool;
     const af_conv *conv = &both->conv;
-    char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
-    af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
-                                         call->operands[AF_RESIDUAL], conv->residual_pitch);
     task t = {
         .both = both,
-        .work = {
-            .conv = conv,
-            .x = call->operands[AF_X],
-            .weights = call->operands[AF_WEIGHT],
-            .epilogue = &epilogue,
-            .scratch = scratch,
-        },
+        .work = open_conv_work(call, conv, part),
         .band = plan_band(both),
-        .memory = (float *)(scratch + conv_bytes(conv)),
         .y = call->operands[AF_RESULT],
     };
+    t.memory = (float *)(t.work.scratch + conv_bytes(conv));
     if (both->is_global) {
         run_images(&t, part, parts);
         return;

@@ -129,7 +129,7 @@ static void multiply_positions(const task *task, int64_t tile_count, int64_t fil
    stored: those of the tile that lie in the image go to y. */
 static void finish_tile(const task *task, tile_place place, int64_t filter, int64_t count, float *results) {
     const af_conv *conv = task->conv;
-    const af_epilogue *epilogue = task->work->epilogue;
+    const af_epilogue *epilogue = &task->work->epilogue;
     const int64_t *extents = conv->window.y;
     int64_t m = conv->winograd;
     int64_t pixel = (place.image * extents[1] + place.line) * extents[2] + place.column;
@@ -219,16 +219,7 @@ void af_filter_tiles(const af_conv_work *work, af_range tiles, af_range filters)
 
 void af_run_winograd(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
-    af_epilogue epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS],
-                                         call->operands[AF_RESIDUAL], conv->residual_pitch);
-    af_conv_work work = {
-        .conv = conv,
-        .x = call->operands[AF_X],
-        .weights = call->operands[AF_WEIGHT],
-        .epilogue = &epilogue,
-        .y = call->operands[AF_RESULT],
-        .scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes,
-    };
+    af_conv_work work = open_conv_work(call, conv, part);
     int64_t lines = divide_up(conv->window.y[1], conv->winograd), columns = divide_up(conv->window.y[2], conv->winograd);
     af_range tiles = {0, conv->batch * lines * columns}, filters = {0, conv->filters};
     /* With few tiles the weights are the larger operand: each share then reads only its own. */
