@@ -29,12 +29,13 @@ def allow(always: str, deferred: str = "") -> Rule:
 
 BASE = "version diagnostics errors cann_passes"
 MIDDLE = f"{BASE} ir ops plan"
-BACK = f"{MIDDLE} frontend patternlang passes fusion lowering artifact report"
+BACK = f"{MIDDLE} decisions frontend patternlang passes fusion lowering artifact report"
 
 # Area -> areas of this package. An area is a folder or module directly under it and may always import itself.
 AREAS = {
     "version": allow(""),
     "cann_passes": allow(""),
+    "decisions": allow(""),
     "diagnostics": allow(""),
     "errors": allow("diagnostics"),
     "ir": allow(BASE),
@@ -44,8 +45,8 @@ AREAS = {
     "patternlang": allow(MIDDLE),
     "passes": allow(MIDDLE),
     "fusion": allow(f"{MIDDLE} frontend patternlang passes"),
-    "lowering": allow(f"{MIDDLE} frontend patternlang passes fusion"),
-    "report": allow(BASE),
+    "lowering": allow(f"{MIDDLE} decisions frontend patternlang passes fusion"),
+    "report": allow(f"{BASE} decisions"),
     "artifact": allow(f"{BASE} plan"),
     "runtime": allow(f"{BASE} plan artifact", "ops ir"),
     "accounting": allow(BACK),
@@ -63,6 +64,7 @@ AREAS = {
 PACKAGES = {
     "version": allow(""),
     "cann_passes": allow(""),
+    "decisions": allow(""),
     "diagnostics": allow(""),
     "errors": allow(""),
     "ir": allow("numpy ml_dtypes networkx"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from autofusion import lowering
 from autofusion.frontend import Model
 from autofusion.fusion import Fusion, FusionResult, Miss
 from autofusion.ir import Graph, Node
@@ -14,11 +14,9 @@ from autofusion.lowering.cost import CostModel, estimate_speedup
 from autofusion.report.records import (
     FusedNode,
     FusionReport,
-    HostStep,
     MissedNode,
     NormalizedCount,
     PatternCount,
-    StoredWeight,
 )
 
 
@@ -59,12 +57,12 @@ def build_report(
         normalized=tuple(_count_normalized(result.normalized)),
         fused=tuple(_fused_node(fusion, displays) for fusion in result.fusions),
         misses=tuple(map(missed_node, result.misses)),
-        host=tuple(HostStep(step.node, step.op, step.reason) for step in lowered.host_steps),
+        host=lowered.host_steps,
         by_type_before=before,
         by_type_after=after,
         estimated_speedup=estimate_speedup(graph, lowered=lowered),
         precision=precision,
-        weights=tuple(_stored_weight(weight) for weight in lowered.stored),
+        weights=tuple(replace(weight, tensor=weight.tensor.partition(":packed")[0]) for weight in lowered.stored),
         carried=lowered.carried,
         limits=lowered.plan.limits,
         gears=lowered.plan.gears,
@@ -105,12 +103,6 @@ def _count_normalized(normalized: Iterable[Fusion]) -> Iterator[NormalizedCount]
         groups.setdefault((fusion.display, fusion.op), Counter())[fusion.pattern] += 1
     for (display, op), sources in groups.items():
         yield NormalizedCount(display, op, sources.total(), dict(sources))
-
-
-def _stored_weight(weight: lowering.StoredWeight) -> StoredWeight:
-    name = weight.tensor.partition(":packed")[0]
-    sizes = (weight.bytes_before, weight.bytes_after)
-    return StoredWeight(name, weight.nodes, weight.dtype, *sizes, weight.rounding, weight.reason)
 
 
 def _fused_node(fusion: Fusion, displays: dict[str, str]) -> FusedNode:

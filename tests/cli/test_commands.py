@@ -107,6 +107,7 @@ def masked(text: str) -> str:
             {"GE_FUSION_DISABLE_LIST": "ConvBNReluFusionOp"},
         ),
         ("check_artifact", ["check", "block.om", "--min", "Conv+BN+Relu=1"], {}),
+        ("check_none_of_it", ["check", "block.om", "--min", "Gelu=1"], {}),
         ("check_nothing", ["check", "block.onnx"], {}),
         ("check_own_name", ["check", "block.om", "--min", "conv_bn_act=2"], {}),
         ("check_write", ["check", "block.om", "--write-baseline", "written.json"], {}),

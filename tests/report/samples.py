@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autofusion.decisions import HostStep, StoredWeight
 from autofusion.report.records import (
     FusedNode,
     FusionReport,
-    HostStep,
     MissedNode,
     NormalizedCount,
     PatternCount,
-    StoredWeight,
 )
 
 ARTICLE = FusionReport(

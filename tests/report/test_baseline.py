@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from autofusion.decisions import HostStep
 from autofusion.report.baseline import compare_reports
-from autofusion.report.records import FusedNode, FusionReport, HostStep, MissedNode, PatternCount
+from autofusion.report.records import FusedNode, FusionReport, MissedNode, PatternCount
 from report.samples import FULL
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,8 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def compile_options(function: Function) -> Function:
     """Add the options to a command; their values are kept in the context for `read_options`."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
+    for row in reversed(_ROWS):
+        function = click.option(*row.names, **row.settings, expose_value=False, callback=_keep)(function)
     return function
 
 
@@ -75,191 +76,87 @@ def _keep(ctx: click.Context, parameter: click.Parameter, value: object) -> None
     ctx.meta.setdefault(_KEY, {})[parameter.name] = value
 
 
-_OPTIONS = (
-    click.option(
-        "--backend",
-        type=click.Choice(["native", "reference"]),
-        default="native",
-        expose_value=False,
-        callback=_keep,
-        help="Native kernels, or their definitions in numpy.",
-    ),
-    click.option(
-        "--exact",
-        is_flag=True,
-        expose_value=False,
-        callback=_keep,
-        help="Plain sums alone: no Winograd filtering, which is faster and rounds more.",
-    ),
-    click.option(
-        "--precision-mode",
-        "--precision_mode",
-        type=click.Choice(["must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "force_fp32"]),
-        default="must_keep_origin_dtype",
-        show_default=True,
-        expose_value=False,
-        callback=_keep,
-        help="allow_fp32_to_fp16 and _bf16 store float32 weights in two bytes and compute in float32; force_fp32 keeps "
+@dataclass(frozen=True)
+class _Row:
+    """An option: its names, the first one's spelling with underscores included, and what click is to know of it."""
+
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+
+def _row(name: str, text: str, *others: str, key: str = "", **settings: Any) -> _Row:
+    """The option `--name` with the help `text`; it and `others` may be written with underscores as well.
+
+    Its value is kept under `key`, or under its name where that is empty.
+    """
+    spellings = (f"--{word}" for given in (name, *others) for word in dict.fromkeys((given, given.replace("-", "_"))))
+    return _Row((*spellings, key or name.replace("-", "_")), {"help": text, **settings})
+
+
+def _choice(name: str, text: str, choices: Sequence[str], **settings: Any) -> _Row:
+    return _row(name, text, type=click.Choice(choices), default=choices[0], **settings)
+
+
+def _file(name: str, text: str) -> _Row:
+    return _row(name, text, type=click.Path(path_type=Path), metavar="FILE")
+
+
+def _several(name: str, metavar: str, text: str, *others: str, key: str = "", **settings: Any) -> _Row:
+    return _row(name, text, *others, key=key, multiple=True, metavar=metavar, **settings)
+
+
+_ROWS = (
+    _choice("backend", "Native kernels, or their definitions in numpy.", ("native", "reference")),
+    _row("exact", "Plain sums alone: no Winograd filtering, which is faster and rounds more.", is_flag=True),
+    _choice(
+        "precision-mode",
+        "allow_fp32_to_fp16 and _bf16 store float32 weights in two bytes and compute in float32; force_fp32 keeps "
         "values of float16 and bfloat16 in float32.",
+        ("must_keep_origin_dtype", "allow_fp32_to_fp16", "allow_fp32_to_bf16", "force_fp32"),
+        show_default=True,
     ),
-    click.option(
-        "--keep-dtype",
-        "--keep_dtype",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Nodes that are left out of --precision-mode: one name, or OpType::TYPE, a line.",
-    ),
-    click.option(
-        "--auto-fusion",
-        "--auto_fusion",
-        type=click.Choice(["on", "off"]),
-        default="on",
-        expose_value=False,
-        callback=_keep,
-        help="off fuses nothing but what manual rules name.",
-    ),
-    click.option(
-        "--level",
-        "--fusion-level",
-        "--fusion_level",
+    _file("keep-dtype", "Nodes that are left out of --precision-mode: one name, or OpType::TYPE, a line."),
+    _choice("auto-fusion", "off fuses nothing but what manual rules name.", ("on", "off")),
+    _row(
         "level",
+        "1 conservative, 2 balanced, 3 aggressive.",
+        "fusion-level",
         type=click.IntRange(1, 3),
         default=2,
         show_default=True,
-        expose_value=False,
-        callback=_keep,
-        help="1 conservative, 2 balanced, 3 aggressive.",
     ),
-    click.option(
-        "--disable",
-        "--fusion-blacklist",
-        "--fusion_blacklist",
+    _several(
         "disable",
-        multiple=True,
-        metavar="NAME",
-        expose_value=False,
-        callback=_keep,
-        help="A fusion to leave out, by pattern or fused operator, or an operator type; repeatable, or with commas.",
+        "NAME",
+        "A fusion to leave out, by pattern or fused operator, or an operator type; repeatable, or with commas.",
+        "fusion-blacklist",
     ),
-    click.option(
-        "--whitelist",
-        "--fusion-whitelist",
-        "--fusion_whitelist",
-        "whitelist",
-        multiple=True,
-        metavar="NAME",
-        expose_value=False,
-        callback=_keep,
-        help="The only fusions to apply; repeatable, or with commas.",
+    _several("whitelist", "NAME", "The only fusions to apply; repeatable, or with commas.", "fusion-whitelist"),
+    _several(
+        "no-fusion-op",
+        "OP",
+        "An operator type that stays out of every fusion; repeatable, or with commas.",
+        "no-fusion-ops",
     ),
-    click.option(
-        "--no-fusion-op",
-        "--no-fusion-ops",
-        "--no_fusion_ops",
-        "no_fusion_op",
-        multiple=True,
-        metavar="OP",
-        expose_value=False,
-        callback=_keep,
-        help="An operator type that stays out of every fusion; repeatable, or with commas.",
-    ),
-    click.option(
-        "--fusion-switch-file",
-        "--fusion_switch_file",
+    _file("fusion-switch-file", "Switches of fusions, as JSON or as lines of NAME:off."),
+    _row("optimization-switch", "Switches that win over those of the file.", metavar='"A:off;B:on"'),
+    _file("skip-node-names-cfg", "Nodes that stay out of every fusion, below [ByNodeName] and [ByNodeType]."),
+    _several("fusion-scope", "GLOB", "The only nodes that may fuse, by ONNX name; repeatable, or with commas."),
+    _file("fusion-rules", "Manual rules, as TOML or JSON: nodes or sequences of blocks that become one node."),
+    _several(
+        "pattern-dir",
+        "FOLDER",
+        "A folder of patterns and declared operators, read after the built-in ones; repeatable.",
+        "patterns",
         type=click.Path(path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Switches of fusions, as JSON or as lines of NAME:off.",
     ),
-    click.option(
-        "--optimization-switch",
-        "--optimization_switch",
-        metavar='"A:off;B:on"',
-        expose_value=False,
-        callback=_keep,
-        help="Switches that win over those of the file.",
-    ),
-    click.option(
-        "--skip-node-names-cfg",
-        "--skip_node_names_cfg",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Nodes that stay out of every fusion, below [ByNodeName] and [ByNodeType].",
-    ),
-    click.option(
-        "--fusion-scope",
-        "--fusion_scope",
-        multiple=True,
-        metavar="GLOB",
-        expose_value=False,
-        callback=_keep,
-        help="The only nodes that may fuse, by ONNX name; repeatable, or with commas.",
-    ),
-    click.option(
-        "--fusion-rules",
-        "--fusion_rules",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Manual rules, as TOML or JSON: nodes or sequences of blocks that become one node.",
-    ),
-    click.option(
-        "--pattern-dir",
-        "--pattern_dir",
-        "--patterns",
-        "pattern_dir",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        expose_value=False,
-        callback=_keep,
-        help="A folder of patterns and declared operators, read after the built-in ones; repeatable.",
-    ),
-    click.option(
-        "--input-shape",
-        "--input_shape",
+    _row(
+        "input-shape",
+        "Extents of the inputs; -1 leaves one open, 1~8 within limits, a name makes it a symbol.",
         metavar='"X:1,3,224,224;.."',
-        expose_value=False,
-        callback=_keep,
-        help="Extents of the inputs; -1 leaves one open, 1~8 within limits, a name makes it a symbol.",
     ),
-    click.option(
-        "--dynamic-batch-size",
-        "--dynamic_batch_size",
-        metavar="1,2,4",
-        expose_value=False,
-        callback=_keep,
-        help="The only batches, for -1 as the first extent.",
-    ),
-    click.option(
-        "--dynamic-image-size",
-        "--dynamic_image_size",
-        metavar='"416,416;832,832"',
-        expose_value=False,
-        callback=_keep,
-        help="The only heights and widths, for -1 in --input-shape.",
-    ),
-    click.option(
-        "--dynamic-dims",
-        "--dynamic_dims",
-        metavar='"1,128;2,128"',
-        expose_value=False,
-        callback=_keep,
-        help="The only extents, for each -1 in --input-shape.",
-    ),
-    click.option(
-        "--dim",
-        "dims",
-        multiple=True,
-        metavar="NAME=EXTENT",
-        expose_value=False,
-        callback=_keep,
-        help="Extent of a symbolic dimension; repeatable.",
-    ),
+    _row("dynamic-batch-size", "The only batches, for -1 as the first extent.", metavar="1,2,4"),
+    _row("dynamic-image-size", "The only heights and widths, for -1 in --input-shape.", metavar='"416,416;832,832"'),
+    _row("dynamic-dims", "The only extents, for each -1 in --input-shape.", metavar='"1,128;2,128"'),
+    _several("dim", "NAME=EXTENT", "Extent of a symbolic dimension; repeatable.", key="dims"),
 )

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from autofusion.decisions import HostStep
 from autofusion.ir import DType
-from autofusion.lowering.records import Draft, HostStep, Lowered
+from autofusion.lowering.records import Draft, Lowered
 from autofusion.plan import Buffer, Plan, Tensor
 from autofusion.plan.dtypes import encode_strings
 

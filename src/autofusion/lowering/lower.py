@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from autofusion.decisions import StoredWeight
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError
 from autofusion.ir import MANUAL, DType, Graph, Shape
@@ -18,7 +19,7 @@ from autofusion.lowering.limits import find_limits
 from autofusion.lowering.narrowed import narrow_exact, narrow_weights
 from autofusion.lowering.packed import pack_weights
 from autofusion.lowering.pooled import join_pools
-from autofusion.lowering.records import Backend, Lowered, StoredWeight
+from autofusion.lowering.records import Backend, Lowered
 from autofusion.lowering.reshaped import reshape_results
 from autofusion.lowering.scope import Scope
 from autofusion.lowering.sharing import share_images

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from autofusion.decisions import StoredWeight
 from autofusion.ir import DType
 from autofusion.lowering.packing import PANEL
-from autofusion.lowering.records import Draft, StoredWeight
+from autofusion.lowering.records import Draft
 from autofusion.plan import Buffer, Step
 
 PLACES: Mapping[str, tuple[int, ...]] = {

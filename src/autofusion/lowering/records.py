@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from autofusion.decisions import HostStep, StoredWeight
 from autofusion.ir import Value
 from autofusion.plan import Buffer, Plan, Setting, Step
 
@@ -93,32 +94,6 @@ class Draft:
     steps: tuple[Step, ...]
     reasons: Mapping[tuple[str, ...], str]
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@dataclass(frozen=True)
-class HostStep:
-    """A step without a kernel: the graph node, the ONNX operator that runs, and why."""
-
-    node: str
-    op: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class StoredWeight:
-    """A float32 weight that was to be stored in two bytes an element, as `dtype`.
-
-    `nodes` are the ONNX nodes that read it.  `rounding` is the largest difference to float32 as a share of the largest
-    value in the same column (of a table: row).  `reason` says why it stays float32, "" where it does not.
-    """
-
-    tensor: str
-    nodes: tuple[str, ...]
-    dtype: str
-    bytes_before: int
-    bytes_after: int
-    rounding: float
-    reason: str = ""
 
 
 @dataclass(frozen=True)

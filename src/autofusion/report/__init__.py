@@ -3,7 +3,6 @@
 from autofusion.report.records import (
     FusedNode,
     FusionReport,
-    HostStep,
     MissedNode,
     NormalizedCount,
     PatternCount,
@@ -15,7 +14,6 @@ __all__ = [
     "Culprit",
     "FusedNode",
     "FusionReport",
-    "HostStep",
     "MissedNode",
     "NodeComparison",
     "NormalizedCount",

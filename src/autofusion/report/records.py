@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar, cast
 
+from autofusion.decisions import HostStep, StoredWeight
+
 Json = Mapping[str, object]
 
 
@@ -88,32 +90,6 @@ class MissedNode:
     def code(self) -> str:
         """The reason without its arguments."""
         return self.reason.partition("(")[0]
-
-
-@dataclass(frozen=True)
-class HostStep:
-    """A step without native kernel, run by the ONNX reference implementation of its operator, and why."""
-
-    node: str
-    op: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class StoredWeight:
-    """A float32 weight that was to be stored in two bytes an element, and is as `dtype`.
-
-    `nodes` are the ONNX nodes that read it; `rounding` is the largest change of a value as a share of the largest
-    one in its column (of a table: row).  `reason` says why it stayed float32, "" where it did not.
-    """
-
-    tensor: str
-    nodes: tuple[str, ...]
-    dtype: str
-    bytes_before: int
-    bytes_after: int
-    rounding: float
-    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autofusion.report.records import StoredWeight
+from autofusion.decisions import StoredWeight
 from autofusion.report.wording import count
 
 SHOWN_WEIGHTS = 8

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from autofusion.decisions import HostStep
 from autofusion.report.misses import group_misses
-from autofusion.report.records import FusionReport, HostStep, MissedNode, PatternCount
+from autofusion.report.records import FusionReport, MissedNode, PatternCount
 from autofusion.report.stored import render_carried, render_stored, summarize_stored
 from autofusion.report.wording import count
 

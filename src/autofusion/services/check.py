@@ -10,7 +10,9 @@ from pathlib import Path
 from autofusion.artifact import SUFFIX
 from autofusion.compiler import compile_model
 from autofusion.diagnostics import Diagnostic, Severity
+from autofusion.fusion import find_patterns
 from autofusion.options import CompileOptions
+from autofusion.patternlang import find_builtin_patterns, load_patterns
 from autofusion.report.baseline import compare_reports
 from autofusion.report.records import FusionReport
 from autofusion.report.wording import count
@@ -39,6 +41,20 @@ class Demands:
 def obtain_report(source: Path, options: CompileOptions | None = None) -> FusionReport:
     """The report inside an artifact, or of a model, which is compiled for it."""
     return read_report(source) if source.suffix in (SUFFIX, REPORT_SUFFIX) else compile_model(source, options).report
+
+
+def check_names(report: FusionReport, minimums: Mapping[str, int], pattern_directories: Sequence[Path] = ()) -> None:
+    """Raise UsageError AF310 for a name in `minimums` that neither the report has nor any pattern.
+
+    Patterns are the built-in ones and those of `pattern_directories`.
+    """
+    known = {miss.pattern for miss in report.misses}
+    unknown = [name for name in minimums if name not in known and not _count(report, name)]
+    if not unknown:
+        return
+    patterns = load_patterns([find_builtin_patterns(), *pattern_directories])
+    for name in unknown:
+        find_patterns(name, "--min", patterns)
 
 
 def check_report(report: FusionReport, demands: Demands) -> tuple[Diagnostic, ...]:

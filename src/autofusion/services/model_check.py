@@ -12,6 +12,7 @@ from typing import BinaryIO, Literal
 
 from autofusion.artifact.publish import publish_files
 from autofusion.compiler import Compilation, compile_model, read_source
+from autofusion.decisions import HostStep
 from autofusion.diagnostics.codes import cann_code
 from autofusion.errors import ModelError
 from autofusion.frontend import Model
@@ -19,7 +20,6 @@ from autofusion.frontend.scan import scan_operators
 from autofusion.ir import Graph, Node
 from autofusion.options import CompileOptions
 from autofusion.patternlang import load_operators
-from autofusion.report.records import HostStep
 
 Support = Literal["native", "host", "folded", "unsupported", "unchecked"]
 SUPPORTS: tuple[Support, ...] = ("native", "host", "folded", "unsupported", "unchecked")

@@ -46,7 +46,7 @@ def command(
     1 where it is not; every line says what is demanded and what was found. --write-baseline accepts what is.
     """
     from autofusion.report.text import summarize
-    from autofusion.services.check import Demands, check_report, obtain_report
+    from autofusion.services.check import Demands, check_names, check_report, obtain_report
     from autofusion.services.reports import read_baseline, write_baseline
 
     demands = Demands(
@@ -59,7 +59,9 @@ def command(
     if demands.is_empty and written is None:
         remedy = "pass --baseline, --min, --max-operators or --max-host-steps, or --write-baseline to make a baseline"
         raise UsageError(Diagnostic("AF207", "nothing is demanded of the report", help=remedy))
-    report = obtain_report(source, read_options(ctx))
+    options = read_options(ctx)
+    report = obtain_report(source, options)
+    check_names(report, demands.minimums, options.pattern_directories)
     findings = tuple(
         with_remedy(finding) if finding.severity is Severity.ERROR else finding
         for finding in check_report(report, demands)
