@@ -18,6 +18,7 @@ PLACES: Mapping[str, tuple[int, ...]] = {
     "conv": (1,),
     "conv_depthwise": (1, 3),
     "conv_pool": (1,),
+    "filter": (0,),
     "matmul": (1,),
     "embedding": (0, 2, 4),
     "gather": (0,),
@@ -113,9 +114,7 @@ def _widens(step: Step, place: int, draft: Draft) -> bool:
         return False
     if step.kernel == "embedding":
         return bool(step.inputs[place + 1])
-    if draft.backend == "reference":
-        return True
-    return step.kernel == "gather" or (step.kernel == "matmul" and bool(step.attributes.get("packed")))
+    return draft.backend == "reference" or step.kernel != "matmul" or bool(step.attributes.get("packed"))
 
 
 def _columns(array: np.ndarray, reader: _Reader, draft: Draft) -> np.ndarray:
@@ -128,7 +127,7 @@ def _columns(array: np.ndarray, reader: _Reader, draft: Draft) -> np.ndarray:
     if array.ndim == 1:
         depth = extents[1] if reader.step.attributes.get("winograd") else math.prod(extents[1:])
         return array.reshape(-1, max(depth, 1), PANEL)
-    if reader.step.kernel == "conv":
+    if reader.step.kernel != "matmul":
         return array.reshape(array.shape[0], -1, 1)
     turned = array.swapaxes(-1, -2) if reader.step.attributes["trans_b"] else array
     return turned.reshape(-1, *turned.shape[-2:])

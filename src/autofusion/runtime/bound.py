@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from autofusion.plan import Buffer, Setting, Step
+from autofusion.runtime.records import ELEMENT_TYPES, HALVES
 
 Shape = tuple[int, ...]
 
@@ -66,6 +67,13 @@ class BoundStep(NamedTuple):
         if value not in names:
             raise ValueError(f"{name} is {value!r}, which no native kernel knows")
         return names.index(str(value))
+
+    def weight_type(self, name: str) -> int:
+        """Code of the element type of a weight, which kernels widen where it has two bytes."""
+        dtype = self.buffers[name].dtype
+        if dtype not in ("float", *HALVES):
+            raise ValueError(f"its weight {name!r} is of type {dtype}")
+        return ELEMENT_TYPES.index(dtype)
 
     def pitch(self, name: str) -> int:
         """Elements from pixel to pixel of a buffer that stores axis 1 innermost."""

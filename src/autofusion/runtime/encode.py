@@ -14,7 +14,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.encode_conv import WINDOWED, WINDOWED_SCRATCH, measure_sums, read_floats
+from autofusion.runtime.encode_conv import WINDOWED, WINDOWED_SCRATCH, WINDOWED_WEIGHTS, measure_sums, read_floats
 from autofusion.runtime.encode_data import MOVING
 from autofusion.runtime.encode_excite import encode_excite, measure_excite
 from autofusion.runtime.encode_lines import LOOKING
@@ -149,7 +149,9 @@ def _encode_fields(bound: BoundStep) -> _Fields:
 
 
 def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
-    types = {buffers[name].dtype for name in (*step.inputs, *step.outputs) if name}
+    weights = WINDOWED_WEIGHTS.get(step.kernel, ())
+    names = (*(name for place, name in enumerate(step.inputs) if place not in weights), *step.outputs)
+    types = {buffers[name].dtype for name in names if name}
     if len(types) != 1 or (step.kernel != "copy" and types != {"float"}):
         raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
 

@@ -58,6 +58,7 @@ def _encode_conv(bound: BoundStep) -> Fields:
         bound.code("activation", ACTIVATIONS),
         _read_winograd(bound),
         *read_excitation(bound),
+        bound.weight_type(bound.operand(1)),
     ]
     return ints, read_floats(bound)
 
@@ -76,8 +77,9 @@ def _encode_conv_depthwise(bound: BoundStep) -> Fields:
     second = [batch, filters, filters, filters, *_window(bound, inner, bound.shape(y)[2:], "depth_"), filters]
     numbers = (bound.number("inner_alpha"), bound.number("inner_beta"))
     ints = [
-        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0, 0, 0),
+        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0, 0, 0, bound.weight_type(bound.operand(1))),
         *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0, 0, has_means(bound)),
+        bound.weight_type(bound.operand(3)),
         *struct.unpack("<2q", struct.pack("<2d", *numbers)),
     ]
     return ints, read_floats(bound)
@@ -142,7 +144,7 @@ def _encode_conv_pool(bound: BoundStep) -> Fields:
     ints = [
         *(batch, bound.integer("group"), channels, filters, *_window(bound, bound.shape(x)[2:], inner)),
         *(bound.pitch(x), filters, bound.pitch(residual) if residual else 0),
-        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound), 0, 0),
+        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound), 0, 0, bound.weight_type(bound.operand(1))),
         *(*_pool_fields(bound, shape, filters, "pool_"), bound.integer("pool_is_global")),
     ]
     return ints, read_floats(bound)
@@ -170,19 +172,30 @@ def _three(extents: Sequence[int], filler: int) -> list[int]:
 
 
 def _measure_conv(bound: BoundStep) -> int:
-    """Windows, sums and what a gate scales, of one thread (`af_conv_scratch`)."""
+    """Windows, sums, widened panels and what a gate scales, of one thread (`af_conv_scratch`)."""
     channels = bound.shape(bound.operand(0))[1]
     if winograd := _read_winograd(bound):
-        return _measure_winograd(channels, winograd)
+        return _measure_winograd(bound, channels, winograd)
     filters, group = bound.shape(bound.result)[1], bound.integer("group")
     kernel = bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2)
     if group < 1:
         return 0
-    if channels == group == filters:
-        # Pointers to lines, and totals (`af_depthwise_scratch`).
-        return _round_up(8 * math.prod(kernel[:-1])) + measure_totals(bound)
     depth, taps = channels // group, math.prod(kernel)
-    return _measure_windows(channels, depth, taps) + measure_sums(depth * taps) + measure_gate(bound)
+    if channels == group == filters:
+        # Pointers to lines, totals and widened weights (`af_depthwise_scratch`).
+        weights = _measure_widened(bound, 1, -(-filters // PANEL), taps)
+        return _round_up(8 * math.prod(kernel[:-1])) + measure_totals(bound) + weights
+    return _measure_windows(channels, depth, taps) + _measure_panels(bound, depth * taps) + measure_gate(bound)
+
+
+def _measure_panels(bound: BoundStep, depth: int) -> int:
+    """Sums and widened panels of a product of this depth."""
+    return measure_sums(depth) + _measure_widened(bound, 1, 2, min(depth, 2 * DEPTH_BLOCK))
+
+
+def _measure_widened(bound: BoundStep, place: int, panels: int, rows: int) -> int:
+    """That many panels of a weight as float32, if they are of another type (`widened_bytes`)."""
+    return _round_up(4 * panels * rows * PANEL) if bound.weight_type(bound.operand(place)) else 0
 
 
 def _measure_conv_pool(bound: BoundStep) -> int:
@@ -190,11 +203,11 @@ def _measure_conv_pool(bound: BoundStep) -> int:
     channels, filters = bound.shape(bound.operand(0))[1], bound.shape(bound.result)[1]
     winograd = _read_winograd(bound)
     if winograd:
-        conv = _measure_winograd(channels, winograd)
+        conv = _measure_winograd(bound, channels, winograd)
     else:
         depth = channels // max(bound.integer("group"), 1)
         taps = math.prod(bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2))
-        conv = _measure_windows(channels, depth, taps) + measure_sums(depth * taps)
+        conv = _measure_windows(channels, depth, taps) + _measure_panels(bound, depth * taps)
     height, width = [1, *_inner_extents(bound)][-2:]
     if bound.integer("pool_is_global"):
         rows = winograd * width if winograd else ROW_BLOCK
@@ -217,7 +230,7 @@ def _measure_windows(channels: int, depth: int, taps: int) -> int:
 
 
 def _measure_conv_depthwise(bound: BoundStep) -> int:
-    """Pointers to lines, rings of lines, windows and totals of one thread (`af_conv_depthwise_scratch`)."""
+    """Pointers to lines, rings of lines, windows, totals and widened weights of one thread (`af_conv_depthwise_scratch`)."""
     x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
     axes = len(x) - 2
     taps = math.prod(bound.integers("kernel", axes))
@@ -232,14 +245,18 @@ def _measure_conv_depthwise(bound: BoundStep) -> int:
     groups = -(-y[1] // GROUP)
     rereads = 4 * math.prod(x[2:]) * bound.pitch(bound.operand(0)) <= REREAD_BYTES
     rings = _round_up(4 * (min(groups, 1) if rereads else groups) * lines * width * GROUP)
-    return _round_up(8 * math.prod(kernel[:-1])) + rings + _measure_windows(x[1], x[1], taps) + measure_totals(bound)
+    panels = -(-y[1] // PANEL)
+    weights = _measure_widened(bound, 1, panels, x[1] * taps) + _measure_widened(bound, 3, panels, math.prod(kernel))
+    pointers = _round_up(8 * math.prod(kernel[:-1]))
+    return pointers + rings + _measure_windows(x[1], x[1], taps) + measure_totals(bound) + weights
 
 
-def _measure_winograd(channels: int, tile: int) -> int:
-    """Row pointers, a row of zeros, and tiles and products at every position (`af_winograd_scratch`)."""
+def _measure_winograd(bound: BoundStep, channels: int, tile: int) -> int:
+    """Row pointers, a row of zeros, tiles and products at every position, widened panels (`af_winograd_scratch`)."""
     steps = [-(-WINOGRAD_TILES * columns // PANEL) | 1 for columns in (channels, WINOGRAD_FILTERS)]
     positions = (tile + 2) ** 2
-    return _round_up(8 * WINOGRAD_TILES) + _round_up(4 * channels) + 4 * PANEL * positions * sum(steps)
+    tiles = _round_up(8 * WINOGRAD_TILES) + _round_up(4 * channels) + 4 * PANEL * positions * sum(steps)
+    return tiles + _measure_widened(bound, 1, 2, channels)
 
 
 def measure_sums(depth: int) -> int:
@@ -257,6 +274,9 @@ WINDOWED: Mapping[str, Callable[[BoundStep], Fields]] = {
     "conv_pool": _encode_conv_pool,
     "pool": _encode_pool,
 }
+
+WINDOWED_WEIGHTS: Mapping[str, Sequence[int]] = {"conv": (1,), "conv_depthwise": (1, 3), "conv_pool": (1,)}
+"""Operands of each that may have two bytes an element."""
 
 WINDOWED_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "conv": _measure_conv,

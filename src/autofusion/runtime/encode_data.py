@@ -218,9 +218,9 @@ def _encode_triangle(bound: BoundStep) -> Fields:
 
 def _encode_filter(bound: BoundStep) -> Fields:
     shape, tile = bound.shape(bound.operand(0)), bound.integer("tile")
-    if len(shape) != 4 or shape[2:] != (3, 3) or type_code(bound, bound.operand(0), bound.result) != 0:
+    if len(shape) != 4 or shape[2:] != (3, 3) or type_code(bound, bound.result) != 0:
         raise ValueError(f"its filters have shape {list(shape)}")
-    return [*shape[:2], tile], NO_NUMBERS
+    return [*shape[:2], tile, bound.weight_type(bound.operand(0))], NO_NUMBERS
 
 
 MOVING: Mapping[str, Callable[[BoundStep], Fields]] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from autofusion.plan import ACTIVATIONS, MAX_RESULTS, NORMS
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.records import ELEMENT_TYPES, HALVES, PANEL
+from autofusion.runtime.records import HALVES, PANEL
 
 Fields = tuple[list[int], list[float]]
 
@@ -51,7 +51,7 @@ def encode_product(bound: BoundStep) -> Fields:
     filled = [*widths, *[0] * (MAX_RESULTS - len(widths))]
     ints = [math.prod(a[:-1]), a[-1], len(widths), *filled, bound.code("activation", ACTIVATIONS)]
     numbers = [bound.number(name) for name in ("scale", "alpha", "beta", "epsilon")]
-    return [*ints, bound.code("norm", NORMS), int(gated), _weight_type(bound, bound.operand(1))], numbers
+    return [*ints, bound.code("norm", NORMS), int(gated), bound.weight_type(bound.operand(1))], numbers
 
 
 def measure_product(bound: BoundStep) -> int:
@@ -150,7 +150,7 @@ def encode_embedding(bound: BoundStep) -> Fields:
     filled = [(1, *[0] * TABLES)] * (LEADING_AXES - len(axes)) + axes
     ints = [axis[0] for axis in filled] + [columns, bound.code("norm", NORMS)]
     for number, (count, id_size, _, step) in enumerate(tables):
-        code = _weight_type(bound, bound.operand(2 * number)) if id_size else 0
+        code = bound.weight_type(bound.operand(2 * number)) if id_size else 0
         ints += [count, id_size, *(axis[1 + number] for axis in filled), step, code]
     for place in (6, 7):
         _expect_shape(bound, place, (columns,))
@@ -207,10 +207,6 @@ def _expect_types(bound: BoundStep, others: Mapping[int, str]) -> None:
 
 
 _ALLOWED: Mapping[str, Collection[str]] = {"ids": IDS, "weight": ("float", *HALVES)}
-
-
-def _weight_type(bound: BoundStep, name: str) -> int:
-    return ELEMENT_TYPES.index(bound.buffers[name].dtype)
 
 
 def _panel_up(count: int) -> int:

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "data.h"
+#include "half.h"
 
 /* True for 3x3 windows one pixel apart over all channels of a plane. */
 static int allows_winograd(const af_conv *conv) {
@@ -45,6 +46,12 @@ static int64_t count_weights(const af_conv *conv) {
     return times(times(panels, taps), depth * AF_PANEL);
 }
 
+/* The weight at `place` is there, in a type that kernels widen. */
+static int check_weights(const checker *c, int place, const af_conv *conv) {
+    if (!is_widened(conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
+    return check_sized(c, place, count_weights(conv), element_size(conv->type));
+}
+
 /* A gate is for 1x1 windows over all channels; means are for windows of single channels. */
 static int check_excitation(const checker *c, const af_conv *conv) {
     const af_window *w = &conv->window;
@@ -74,12 +81,13 @@ static int check_further(const checker *c, int first, const af_conv *gated, cons
 int af_check_conv(const checker *c) {
     const af_conv *conv = &c->step->conv;
     const af_window *w = &conv->window;
-    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || check_excitation(c, conv))
+    if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || check_excitation(c, conv) ||
+        check_weights(c, AF_WEIGHT, conv))
         return -1;
     int64_t scratch = conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
     return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
-           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
            check_further(c, AF_RESIDUAL + 1, conv, conv) || check_scratch(c, scratch) ||
            check_overlap_beside(c, 0, find_beside(c, AF_X, conv->channels, conv->x_pitch, conv->filters, conv->y_pitch) |
@@ -109,8 +117,8 @@ int af_check_conv_depthwise(const checker *c) {
     if (!is_countable(inner, 4)) return refuse(c, "its images are too large");
     return check_operand(c, AF_RESULT, span_images(conv->batch, last->y, conv->filters, depthwise->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
-           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
-           check_operand(c, AF_DEPTHWISE_WEIGHT, count_weights(depthwise)) ||
+           check_weights(c, AF_WEIGHT, conv) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_weights(c, AF_DEPTHWISE_WEIGHT, depthwise) ||
            check_optional(c, AF_DEPTHWISE_BIAS, conv->filters) ||
            check_further(c, AF_DEPTHWISE_BIAS + 1, conv, depthwise) ||
            check_scratch(c, af_conv_depthwise_scratch(&c->step->conv_depthwise)) || check_overlap(c, 0);
@@ -132,7 +140,7 @@ int af_check_conv_pool(const checker *c) {
         return refuse(c, "its convolution and its pool do not fit each other");
     return check_operand(c, AF_RESULT, span_images(conv->batch, last->y, conv->filters, pool->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
-           check_operand(c, AF_WEIGHT, count_weights(conv)) || check_optional(c, AF_BIAS, conv->filters) ||
+           check_weights(c, AF_WEIGHT, conv) || check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
            check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, af_conv_pool_scratch(both)) || check_overlap(c, 0);
 }

@@ -1,7 +1,7 @@
 /* Validation of the steps that move, choose, compare and make elements. */
 #include "check.h"
 #include "data.h"
-#include "element.h"
+#include "half.h"
 
 static int is_size(int64_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
 
@@ -174,8 +174,9 @@ int af_check_filter(const checker *c) {
     const af_filter *f = &c->step->filter;
     if (!within(&f->filters, 2, 0, WINDOW_LIMIT)) return refuse(c, "an extent is out of range");
     if (f->tile != 2 && f->tile != 4) return refuse(c, "it makes tiles of %lld results", (long long)f->tile);
+    if (!is_widened(f->type)) return refuse(c, "its filters are of type %lld", (long long)f->type);
     int64_t rows = times(divide_up(f->filters, AF_PANEL), f->channels * AF_PANEL);
-    return check_operand(c, AF_X, times(rows, 9)) ||
+    return check_sized(c, AF_X, times(rows, 9), element_size(f->type)) ||
            check_operand(c, AF_RESULT, times(rows, (f->tile + 2) * (f->tile + 2))) || check_absent(c, AF_X + 1) ||
            check_overlap(c, 0);
 }

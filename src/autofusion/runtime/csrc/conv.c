@@ -6,17 +6,22 @@
 
 #include "gate.h"
 #include "gemm.h"
+#include "widen.h"
 #include "windows.h"
 
 /* Rows that each share must have if the rows are shared: those of an image then stay with one processor from layer to
    layer, while each share reads all weights. */
 enum { ROWS_LEAST = 72 };
 
+/* Rows of a panel that are multiplied at a time, at most: whole runs of less than a block each. */
+enum { WIDENED_ROWS = 2 * AF_DEPTH_BLOCK };
+
 typedef struct task {
     const af_conv_work *work;
     af_windows windows;
     float *sums;   /* of af_block, or null */
     float *scaled; /* memory for pixels, or for the weights, times their factors, or null */
+    float *widened; /* memory for two panels of WIDENED_ROWS rows, if they are of another type */
     int64_t depth; /* floats of a window */
 } task;
 
@@ -25,10 +30,14 @@ static int64_t count_depth(const af_conv *conv) {
     return kernel[0] * kernel[1] * kernel[2] * (conv->channels / conv->group);
 }
 
+static int64_t panels_bytes(const af_conv *conv) {
+    return widened_bytes(conv->type, 2 * AF_PANEL * smaller(count_depth(conv), WIDENED_ROWS));
+}
+
 int64_t af_conv_scratch(const af_conv *conv) {
     if (is_depthwise(conv)) return af_depthwise_scratch(conv);
-    int64_t gated = conv->gated ? af_gate_bytes(conv) : 0;
-    return af_windows_bytes(conv) + af_sums_bytes(count_depth(conv)) + gated;
+    int64_t depth = count_depth(conv), gated = conv->gated ? af_gate_bytes(conv) : 0;
+    return af_windows_bytes(conv) + af_sums_bytes(depth) + panels_bytes(conv) + gated;
 }
 
 /* Multiply up to AF_PANEL_BLOCK panels of a group, in blocks of about AF_DEPTH_BLOCK floats so that a panel's share
@@ -37,12 +46,13 @@ static void run_panels(const task *task, af_block block, int64_t group, af_range
     const af_windows *windows = &task->windows;
     int64_t filters = task->work->conv->filters / task->work->conv->group, column = range.first * AF_PANEL;
     af_panels panels = {
+        .type = task->work->type,
         .step = task->depth * AF_PANEL,
         .column = group * filters + column,
         .columns = smaller(filters, range.last * AF_PANEL) - column,
+        .widened = task->widened,
     };
-    const float *weights =
-        task->work->weights + (group * divide_up(filters, AF_PANEL) + range.first) * task->depth * AF_PANEL;
+    int64_t place = (group * divide_up(filters, AF_PANEL) + range.first) * task->depth * AF_PANEL;
     int64_t pieces = divide_up(windows->length, AF_DEPTH_BLOCK);
     int64_t piece_length = pieces ? divide_up(windows->length, pieces) : 0;
     int64_t blocks = pieces > 1 ? windows->runs : divide_up(task->depth, AF_DEPTH_BLOCK);
@@ -56,8 +66,10 @@ static void run_panels(const task *task, af_block block, int64_t group, af_range
             block.length = smaller(piece_length, windows->length - start);
             block.start = (windows->copies ? 0 : group * windows->length) + start;
             block.last = i == blocks - 1 && piece >= pieces - 1;
-            panels.first = weights + (run * windows->length + start) * AF_PANEL;
-            panels.next = block.last ? NULL : panels.first + block.segments * block.length * AF_PANEL;
+            int64_t first = place + (run * windows->length + start) * AF_PANEL;
+            int64_t next = first + block.segments * block.length * AF_PANEL;
+            panels.first = skip_numbers(task->work->weights, panels.type, first);
+            panels.next = block.last ? NULL : skip_numbers(task->work->weights, panels.type, next);
             af_multiply(&block, &panels);
             block.first = 0;
         }
@@ -110,6 +122,7 @@ static void run_images(const task *task, af_range rows, af_range panels) {
     af_conv_work scaled = *work;
     struct task own = *task;
     scaled.weights = task->scaled;
+    scaled.type = AF_FLOAT;
     own.work = &scaled;
     for (int64_t row = rows.first; row < rows.last;) {
         int64_t image = row / pixels, end = smaller((image + 1) * pixels, rows.last);
@@ -128,7 +141,10 @@ void af_convolve(const af_conv_work *work, af_range rows, af_range panels) {
         .depth = count_depth(conv),
     };
     if (af_sums_bytes(task.depth) > 0) task.sums = (float *)memory;
-    if (conv->gated) task.scaled = (float *)(memory + af_sums_bytes(task.depth));
+    memory += af_sums_bytes(task.depth);
+    task.widened = (float *)memory;
+    memory += panels_bytes(conv);
+    if (conv->gated) task.scaled = (float *)memory;
     if (conv->gated && scales_weights(conv))
         run_images(&task, rows, panels);
     else

@@ -8,7 +8,9 @@
 /* A convolution with its operands.  Output pixels are counted over all images; that of number `origin` goes to y. */
 typedef struct af_conv_work {
     const af_conv *conv;
-    const float *x, *weights;
+    const float *x;
+    const void *weights; /* numbers of `type` */
+    int64_t type;
     af_epilogue epilogue;
     float *y;
     int64_t origin;
@@ -22,6 +24,7 @@ static inline af_conv_work open_conv_work(const af_call *call, const af_conv *co
         .conv = conv,
         .x = call->operands[AF_X],
         .weights = call->operands[AF_WEIGHT],
+        .type = conv->type,
         .epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], call->operands[AF_RESIDUAL],
                                   conv->residual_pitch),
         .y = call->operands[AF_RESULT],

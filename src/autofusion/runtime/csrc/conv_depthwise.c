@@ -7,6 +7,7 @@
 #include "data.h"
 #include "depthwise_line.h"
 #include "gemm.h"
+#include "widen.h"
 #include "window.h"
 #include "windows.h"
 
@@ -36,6 +37,7 @@ typedef struct task {
     af_depthwise_function *run_line;
     const float **lines; /* under a line of the result */
     float *memory;       /* of the rings */
+    const float *weights, *depthwise_weights;
     float *totals;       /* of all images' channels, or null */
 } task;
 
@@ -59,14 +61,23 @@ static int64_t table_bytes(const af_conv_depthwise *both) {
     return round_to_line((int64_t)sizeof(float *) * count_tap_lines(&both->depthwise.window));
 }
 
-int64_t af_conv_depthwise_scratch(const af_conv_depthwise *both) {
-    rings r = plan_rings(both);
-    int64_t totals = both->depthwise.averaged ? af_totals_bytes(both->conv.batch, both->conv.filters) : 0;
-    return table_bytes(both) + rings_bytes(&r) + af_windows_bytes(&both->conv) + totals;
+static int64_t totals_bytes(const af_conv *depthwise) {
+    return depthwise->averaged ? af_totals_bytes(depthwise->batch, depthwise->channels) : 0;
 }
 
+/* Numbers of a filter. */
 static int64_t count_depth(const af_conv *conv) {
-    return conv->window.kernel[0] * conv->window.kernel[1] * conv->window.kernel[2] * conv->channels;
+    return conv->window.kernel[0] * conv->window.kernel[1] * conv->window.kernel[2] * (conv->channels / conv->group);
+}
+
+static int64_t weights_bytes(const af_conv *conv) {
+    return widened_bytes(conv->type, divide_up(conv->filters, AF_PANEL) * AF_PANEL * count_depth(conv));
+}
+
+int64_t af_conv_depthwise_scratch(const af_conv_depthwise *both) {
+    rings r = plan_rings(both);
+    return table_bytes(both) + rings_bytes(&r) + af_windows_bytes(&both->conv) + totals_bytes(&both->depthwise) +
+           weights_bytes(&both->conv) + weights_bytes(&both->depthwise);
 }
 
 static af_epilogue shift_bias(const af_epilogue *epilogue, int64_t channel) {
@@ -86,7 +97,7 @@ static void compute_lines(const task *t, int64_t image, int64_t first, int64_t l
     const int64_t *extents = t->conv->window.y;
     int64_t depth = count_depth(t->conv);
     af_epilogue epilogue = shift_bias(&t->inner, g->channel);
-    const float *weights = t->call->operands[AF_WEIGHT] + g->channel * depth;
+    const float *weights = t->weights + g->channel * depth;
     const float *next = g->channel + 2 * GROUP <= t->conv->filters ? weights + GROUP * depth : NULL;
     af_panels panels = {
         .first = weights,
@@ -132,7 +143,7 @@ static void run_depthwise(const task *t, int64_t image, int64_t row, const group
         .x_pitch = GROUP,
         .y_pitch = conv->y_pitch,
         .lines = t->lines,
-        .weights = t->call->operands[AF_DEPTHWISE_WEIGHT] + g->channel * w->kernel[1] * w->kernel[2],
+        .weights = t->depthwise_weights + g->channel * w->kernel[1] * w->kernel[2],
         .y = t->call->operands[AF_RESULT] + (image * w->y[1] + row) * w->y[2] * conv->y_pitch + g->channel,
         .totals = t->totals ? t->totals + image * conv->channels + g->channel : NULL,
     };
@@ -167,6 +178,16 @@ static int deals_lines(const af_conv_depthwise *both, int64_t parts) {
     return by_lines < LINES_GAIN * (double)divide_up(panels, parts) / (double)panels;
 }
 
+/* The weights of some channels as float32, in `memory` if they are of another type. */
+static void widen_weights(task *t, af_range channels, char *memory) {
+    const void *weights = t->call->operands[AF_WEIGHT], *others = t->call->operands[AF_DEPTHWISE_WEIGHT];
+    af_range panels = {channels.first / AF_PANEL, divide_up(channels.last, AF_PANEL)};
+    float *rest = (float *)(memory + weights_bytes(t->conv));
+    t->weights = widen_panels(t->conv->type, weights, count_depth(t->conv) * AF_PANEL, panels, (float *)memory);
+    t->depthwise_weights =
+        widen_panels(t->depthwise->type, others, count_depth(t->depthwise) * AF_PANEL, panels, rest);
+}
+
 void af_run_conv_depthwise(const af_call *call, int64_t part, int64_t parts) {
     const af_conv_depthwise *both = &call->step->conv_depthwise;
     const af_conv *conv = &both->conv, *depthwise = &both->depthwise;
@@ -189,6 +210,7 @@ void af_run_conv_depthwise(const af_call *call, int64_t part, int64_t parts) {
         lines = share(lines.last, 1, part, parts);
     else
         channels = share(channels.last, AF_PANEL, part, parts);
+    widen_weights(&t, channels, scratch + mean.offset + totals_bytes(depthwise));
     for (int64_t line = lines.first; line < lines.last;) {
         int64_t image = line / height, end = smaller(lines.last, (image + 1) * height);
         af_range rows = {line - image * height, end - image * height};

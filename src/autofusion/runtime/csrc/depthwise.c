@@ -1,6 +1,7 @@
 /* Convolution with one channel per group, line by line. */
 #include "channel_mean.h"
 #include "depthwise_line.h"
+#include "widen.h"
 #include "window.h"
 
 /* Fill in the image's lines under the window of line `row` of plane `plane`. */
@@ -20,20 +21,34 @@ static int64_t table_bytes(const af_conv *conv) {
     return round_to_line((int64_t)sizeof(float *) * count_tap_lines(&conv->window));
 }
 
+static int64_t totals_bytes(const af_conv *conv) {
+    return conv->averaged ? af_totals_bytes(conv->batch, conv->channels) : 0;
+}
+
+/* Numbers of a panel. */
+static int64_t count_numbers(const af_conv *conv) {
+    return count_tap_lines(&conv->window) * conv->window.kernel[2] * AF_PANEL;
+}
+
 int64_t af_depthwise_scratch(const af_conv *conv) {
-    return table_bytes(conv) + (conv->averaged ? af_totals_bytes(conv->batch, conv->channels) : 0);
+    int64_t panels = divide_up(conv->channels, AF_PANEL);
+    return table_bytes(conv) + totals_bytes(conv) + widened_bytes(conv->type, panels * count_numbers(conv));
 }
 
 void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
     const af_window *w = &conv->window;
     const float *residual = call->operands[AF_RESIDUAL];
-    const float **table = (const float **)((char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes);
+    char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
+    const float **table = (const float **)scratch;
     af_epilogue epilogue =
         make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], residual, conv->residual_pitch);
     af_depthwise_function *run_line = af_find_depthwise(w);
     af_channel_mean mean = {conv->batch, conv->channels, w->y[0] * w->y[1] * w->y[2], table_bytes(conv)};
     float *totals = conv->averaged ? af_open_totals(call, &mean, part) : NULL;
+    const float *weights = widen_panels(conv->type, call->operands[AF_WEIGHT], count_numbers(conv),
+                                        (af_range){0, divide_up(conv->channels, AF_PANEL)},
+                                        (float *)(scratch + table_bytes(conv) + totals_bytes(conv)));
     af_range lines = share(conv->batch * w->y[0] * w->y[1], 1, part, parts);
     for (int64_t index = lines.first; index < lines.last; index++) {
         int64_t row = index % w->y[1], plane = index / w->y[1] % w->y[0], image = index / w->y[1] / w->y[0];
@@ -46,7 +61,7 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
             .x_pitch = conv->x_pitch,
             .y_pitch = conv->y_pitch,
             .lines = table,
-            .weights = call->operands[AF_WEIGHT],
+            .weights = weights,
             .residual = residual ? residual + index * w->y[2] * conv->residual_pitch : NULL,
             .y = call->operands[AF_RESULT] + index * w->y[2] * conv->y_pitch,
             .totals = totals ? totals + image * conv->channels : NULL,

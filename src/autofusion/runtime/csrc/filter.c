@@ -1,7 +1,7 @@
 /* The filters of a convolution at the positions of Winograd's tiles, made when the model runs: an artifact then holds
    nine numbers of each filter and channel, not sixteen or thirty-six. */
 #include "data.h"
-#include "vector.h"
+#include "half.h"
 
 #define UNROLL _Pragma("GCC unroll 8")
 
@@ -28,11 +28,12 @@ AF_INLINE void transform_taps(const vf *d, const int step, vf *values, const int
     values[5] = d2;
 }
 
-/* A vector of filters of one channel: taps `x_step` floats apart, positions `y_step` apart. */
-AF_INLINE void transform_filter(const float *x, int64_t x_step, float *y, int64_t y_step, const int m) {
+/* A vector of filters of one channel: taps at `place` of x and `x_step` numbers apart, positions `y_step` apart. */
+AF_INLINE void transform_filter(const int type, const void *x, int64_t place, int64_t x_step, float *y, int64_t y_step,
+                                const int m) {
     const int reach = m + 2;
     vf taps[TAPS], lines[MAX_REACH * 3], values[MAX_REACH];
-    UNROLL for (int tap = 0; tap < TAPS; tap++) taps[tap] = load(x + tap * x_step);
+    UNROLL for (int tap = 0; tap < TAPS; tap++) taps[tap] = load_as(type, x, place + tap * x_step);
     UNROLL for (int column = 0; column < 3; column++) {
         transform_taps(taps + column, 3, values, m);
         UNROLL for (int i = 0; i < reach; i++) lines[i * 3 + column] = values[i];
@@ -43,24 +44,32 @@ AF_INLINE void transform_filter(const float *x, int64_t x_step, float *y, int64_
     }
 }
 
-AF_INLINE void transform_filters(const af_call *call, af_range units, const int m) {
+AF_INLINE void transform_filters(const int type, const af_call *call, af_range units, const int m) {
     const af_filter *filter = &call->step->filter;
-    const float *x = call->operands[AF_X];
+    const void *x = call->operands[AF_X];
     int64_t panels = divide_up(filter->filters, AF_PANEL), row = filter->channels * AF_PANEL;
     for (int64_t unit = units.first; unit < units.last; unit++) {
         int64_t panel = unit / filter->channels, channel = unit % filter->channels;
-        const float *from = x + panel * TAPS * row + channel * AF_PANEL;
+        int64_t from = panel * TAPS * row + channel * AF_PANEL;
         float *to = call->operands[AF_RESULT] + unit * AF_PANEL;
         for (int lane = 0; lane < AF_PANEL; lane += AF_WIDTH)
-            transform_filter(from + lane, row, to + lane, panels * row, m);
+            transform_filter(type, x, from + lane, row, to + lane, panels * row, m);
     }
+}
+
+AF_INLINE void run_typed(const int type, const af_call *call, af_range units) {
+    if (call->step->filter.tile == 2)
+        transform_filters(type, call, units, 2);
+    else
+        transform_filters(type, call, units, 4);
 }
 
 void af_run_filter(const af_call *call, int64_t part, int64_t parts) {
     const af_filter *filter = &call->step->filter;
     af_range units = share(divide_up(filter->filters, AF_PANEL) * filter->channels, 1, part, parts);
-    if (filter->tile == 2)
-        transform_filters(call, units, 2);
-    else
-        transform_filters(call, units, 4);
+    switch (filter->type) {
+    case AF_FLOAT16: run_typed(AF_FLOAT16, call, units); return;
+    case AF_BFLOAT16: run_typed(AF_BFLOAT16, call, units); return;
+    default: run_typed(AF_FLOAT, call, units);
+    }
 }

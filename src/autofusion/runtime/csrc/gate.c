@@ -1,6 +1,6 @@
 #include "gate.h"
 
-#include "vector.h"
+#include "half.h"
 
 enum { VECTORS = AF_PANEL / AF_WIDTH };
 
@@ -9,14 +9,23 @@ int64_t af_gate_bytes(const af_conv *conv) {
     return round_to_line((int64_t)sizeof(float) * columns * conv->channels);
 }
 
-void af_scale_panels(const af_conv *conv, const float *weights, const float *gate, af_range panels, float *to) {
+AF_INLINE void scale_panels(const int type, const af_conv *conv, const void *weights, const float *gate,
+                            af_range panels, float *to) {
     for (int64_t panel = panels.first; panel < panels.last; panel++) {
         int64_t start = panel * conv->channels * AF_PANEL;
         for (int64_t channel = 0; channel < conv->channels; channel++, start += AF_PANEL) {
             vf factor = splat(gate[channel]);
             for (int v = 0; v < VECTORS; v++)
-                store(to + start + v * AF_WIDTH, load(weights + start + v * AF_WIDTH) * factor);
+                store(to + start + v * AF_WIDTH, load_as(type, weights, start + v * AF_WIDTH) * factor);
         }
+    }
+}
+
+void af_scale_panels(const af_conv *conv, const void *weights, const float *gate, af_range panels, float *to) {
+    switch (conv->type) {
+    case AF_FLOAT16: scale_panels(AF_FLOAT16, conv, weights, gate, panels, to); return;
+    case AF_BFLOAT16: scale_panels(AF_BFLOAT16, conv, weights, gate, panels, to); return;
+    default: scale_panels(AF_FLOAT, conv, weights, gate, panels, to);
     }
 }
 

@@ -13,8 +13,8 @@ static inline int scales_weights(const af_conv *conv) {
 /* Bytes of what is scaled: all weights, or AF_ROW_BLOCK pixels. */
 int64_t af_gate_bytes(const af_conv *conv);
 
-/* Panels first..last-1 of the weights times the factors of one image, in the same places of `to`. */
-void af_scale_panels(const af_conv *conv, const float *weights, const float *gate, af_range panels, float *to);
+/* Panels first..last-1 of the weights, numbers of conv->type, times the factors of one image, in the same places of `to`. */
+void af_scale_panels(const af_conv *conv, const void *weights, const float *gate, af_range panels, float *to);
 
 /* `count` pixels of x from `first` on, counted over all images, times the factors of theirs, [count][channels]; `rows`
    then point to them. */

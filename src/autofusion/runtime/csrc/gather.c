@@ -2,22 +2,8 @@
 #include <string.h>
 
 #include "fault.h"
-#include "half.h"
 #include "walk.h"
-
-/* `count` elements of two bytes as float32. */
-AF_INLINE void widen_typed(const int type, const void *from, float *to, int64_t count) {
-    int64_t i = 0;
-    for (; i + AF_WIDTH <= count; i += AF_WIDTH) store(to + i, load_as(type, from, i));
-    for (; i < count; i++) to[i] = load_one_as(type, from, i);
-}
-
-static void widen_block(int64_t type, const void *from, void *to, int64_t count) {
-    if (type == AF_FLOAT16)
-        widen_typed(AF_FLOAT16, from, to, count);
-    else
-        widen_typed(AF_BFLOAT16, from, to, count);
-}
+#include "widen.h"
 
 void af_run_gather(const af_call *call, int64_t part, int64_t parts) {
     const af_gather *g = &call->step->gather;
@@ -33,7 +19,7 @@ void af_run_gather(const af_call *call, int64_t part, int64_t parts) {
         }
         const char *from = x + (row / g->count * g->extent + place) * g->inner * g->size;
         if (g->widened)
-            widen_block(g->widened, from, y + row * g->inner * (int64_t)sizeof(float), g->inner);
+            af_widen(g->widened, from, call->operands[AF_RESULT] + row * g->inner, g->inner);
         else
             copy_block(y + row * g->inner * g->size, from, bytes);
     }

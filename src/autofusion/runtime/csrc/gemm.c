@@ -1,6 +1,7 @@
 #include "gemm.h"
 
 #include "call.h"
+#include "widen.h"
 
 static const float no_bias[2 * AF_PANEL];
 
@@ -17,16 +18,24 @@ static enum af_tile_width choose_width(int64_t columns) {
 
 /* Multiply the rows by the panels of one tile; `place` is the number of the first one. */
 static void multiply_tiles(const af_block *block, const af_panels *panels, int64_t place, enum af_tile_width width,
-                           const float *next) {
+                           const void *next) {
     const af_epilogue *epilogue = block->epilogue;
     int64_t column = panels->column + place * AF_PANEL;
-    int64_t panel_count = width == AF_ONE_PANEL ? 1 : 2;
+    int64_t panel_count = width == AF_ONE_PANEL ? 1 : 2, step = panels->step;
+    const void *first = skip_numbers(panels->first, panels->type, place * step), *weights = first;
+    if (panels->type != AF_FLOAT) {
+        step = block->segments * block->length * AF_PANEL;
+        for (int64_t i = 0; i < panel_count; i++)
+            af_widen(panels->type, skip_numbers(first, panels->type, i * panels->step), panels->widened + i * step, step);
+        weights = panels->widened;
+    }
     af_tile tile = {
         .segments = block->segments,
         .length = block->length,
         .start = block->start,
-        .panel = panels->first + place * panels->step,
-        .panel_step = panels->step,
+        .panel = weights,
+        .panel_step = step,
+        .ahead_step = AF_PANEL * element_size(panels->type),
         .y_pitch = block->y_pitch,
         .columns = smaller(panels->columns - place * AF_PANEL, panel_count * AF_PANEL),
         .bias = epilogue->bias ? epilogue->bias + column : no_bias,
@@ -40,7 +49,7 @@ static void multiply_tiles(const af_block *block, const af_panels *panels, int64
         int64_t count = (block->row_count - row) / (tiles - i);
         tile.rows = block->rows + row;
         /* Each of the first tiles fetches one panel. */
-        tile.ahead = i >= panel_count ? NULL : next ? next + i * panels->step : tile.panel;
+        tile.ahead = i >= panel_count ? NULL : next ? skip_numbers(next, panels->type, i * panels->step) : first;
         if (block->sums) tile.sums = block->sums + (place * AF_ROW_BLOCK + row) * AF_PANEL;
         tile.y = block->y + row * block->y_pitch + column;
         if (block->residual) tile.residual = block->residual + row * epilogue->residual_pitch + column;
@@ -56,7 +65,8 @@ void af_multiply(const af_block *block, const af_panels *panels) {
     for (int64_t place = 0; place < count;) {
         enum af_tile_width width = choose_width(panels->columns - place * AF_PANEL);
         int64_t after = place + (width == AF_ONE_PANEL ? 1 : 2);
-        multiply_tiles(block, panels, place, width, after < count ? panels->first + after * panels->step : panels->next);
+        const void *next = after < count ? skip_numbers(panels->first, panels->type, after * panels->step) : panels->next;
+        multiply_tiles(block, panels, place, width, next);
         place = after;
     }
 }

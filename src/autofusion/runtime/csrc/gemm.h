@@ -16,11 +16,13 @@ typedef struct af_block {
     int first, last;
 } af_block;
 
-/* Panels that hold `columns` columns of y from `column` on, one panel `step` floats after the other.  `next` is where
-   the same number of floats will be read afterwards, or null. */
+/* Panels that hold `columns` columns of y from `column` on, one panel `step` numbers of `type` after the other.  `next`
+   is where as many numbers will be read afterwards, or null.  Those of two bytes are widened in `widened`, which holds two
+   panels of as many rows as are multiplied at a time. */
 typedef struct af_panels {
-    const float *first, *next;
-    int64_t step, column, columns;
+    const void *first, *next;
+    int64_t type, step, column, columns;
+    float *widened;
 } af_panels;
 
 /* Bytes of `sums` for a product of this depth; 0 where one block holds it. */

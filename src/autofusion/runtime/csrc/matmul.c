@@ -67,7 +67,8 @@ static void multiply_panels(const task *task, af_block *block, af_range depth, a
         for (int64_t i = 0; i < columns; i += AF_PANEL)
             pack_panel(task, depth, column + i, task->panel + i * AF_DEPTH_BLOCK);
         if (sums) block->sums = sums + (column - range.first * AF_PANEL) * AF_ROW_BLOCK;
-        af_multiply(block, &(af_panels){task->panel, NULL, AF_DEPTH_BLOCK * AF_PANEL, column, columns});
+        af_panels panels = {.first = task->panel, .step = AF_DEPTH_BLOCK * AF_PANEL, .column = column, .columns = columns};
+        af_multiply(block, &panels);
     }
     block->sums = sums;
 }

@@ -12,7 +12,7 @@
 #include "record_program.h"
 #include "record_transformer.h"
 
-#define AF_ABI_VERSION 3
+#define AF_ABI_VERSION 4
 #define AF_EXPORT __attribute__((visibility("default")))
 
 enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
@@ -136,6 +136,7 @@ typedef struct af_conv {
     int64_t winograd; /* results of a tile each way, 2 or 4; 0 for another algorithm */
     int64_t gated;    /* x has a factor for every channel of every image */
     int64_t averaged; /* the means over the pixels are a result as well */
+    int64_t type;     /* of the weights: AF_FLOAT, AF_FLOAT16 or AF_BFLOAT16 */
 } af_conv;
 
 /* A convolution of all channels and the depthwise one of its result, which need no pitch between them; `alpha` and

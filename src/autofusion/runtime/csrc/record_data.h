@@ -144,9 +144,9 @@ typedef struct af_excite {
     int64_t rows, channels, hidden, columns, activation, gate;
 } af_excite;
 
-/* Filters of 3x3 taps for Winograd's filtering, `tile` results each way. */
+/* Filters of 3x3 taps of `type` for Winograd's filtering, `tile` results each way. */
 typedef struct af_filter {
-    int64_t filters, channels, tile;
+    int64_t filters, channels, tile, type;
 } af_filter;
 
 #endif

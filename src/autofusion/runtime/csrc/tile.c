@@ -31,7 +31,8 @@ AF_INLINE vf upper(vf x) { return x; }
 AF_INLINE void multiply(const af_tile *tile, const int rows, const int vectors, const int shared, const int fetches,
                         vf sums[][MAX_VECTORS]) {
     const int whole = vectors - shared, panels = vectors > PANEL_VECTORS ? 2 : 1;
-    const float *first = tile->panel, *ahead = tile->ahead;
+    const float *first = tile->panel;
+    const char *ahead = tile->ahead;
     const int64_t step = tile->panel_step;
     vf pairs[AF_TILE_ROWS / 2 + 1];
     for (int pair = 0; pair < (rows + 1) / 2; pair++) pairs[pair] = (vf){0};
@@ -46,7 +47,7 @@ AF_INLINE void multiply(const af_tile *tile, const int rows, const int vectors, 
             if (fetches) {
                 for (int p = 0; p < panels; p++) __builtin_prefetch(first + p * step + FETCH_DISTANCE * AF_PANEL);
                 __builtin_prefetch(ahead, 0, 2);
-                ahead += AF_PANEL;
+                ahead += tile->ahead_step;
             }
             EACH_ROW {
                 a[row] = splat(x[row][k]);

@@ -20,13 +20,15 @@ enum af_tile_width { AF_ONE_PANEL, AF_WIDE_PANEL, AF_TWO_PANELS };
    A panel holds AF_PANEL columns for each of these floats; the next one is `panel_step` floats further on.  A product
    too deep for one tile passes its sums on in `sums`, AF_PANEL for each row and AF_ROW_BLOCK rows for each panel: all
    tiles but the first add to them, and only the last one writes to y.  `ahead` is where a panel begins that a later
-   tile will read; where it is null, the tile's own panels are in the first-level cache already.  Rows fetch_first to
+   tile will read, of which a row has `ahead_step` bytes; where it is null, the tile's own panels are in the first-level
+   cache already.  Rows fetch_first to
    fetch_last - 1 of y and the residual, counted from the tile's first one, are written by this tile or the next. */
 typedef struct af_tile {
     const float *const *rows;
     int64_t segments, length, start;
-    const float *panel, *ahead;
-    int64_t panel_step;
+    const float *panel;
+    const char *ahead;
+    int64_t panel_step, ahead_step;
     float *sums, *y;
     int64_t y_pitch, columns;
     const float *bias, *residual;

@@ -6,6 +6,7 @@
 
 #include "conv.h"
 #include "gemm.h"
+#include "widen.h"
 
 /* Filters whose products are kept before they are transformed back. */
 enum { FILTER_BLOCK = 4 * AF_PANEL };
@@ -19,6 +20,7 @@ typedef struct task {
     float *zeros;         /* the pixel outside the image */
     float *values;        /* [positions][values_step]: at each the transformed tiles, a row of channels each */
     float *products;      /* [positions][products_step]: the same with a row of FILTER_BLOCK filters */
+    float *widened;       /* two panels, if they are of another type */
     int64_t reach, values_step, products_step; /* pixels of a tile each way */
     int64_t lines, columns; /* of tiles in an image */
 } task;
@@ -42,7 +44,8 @@ static int64_t rows_bytes(void) { return round_to_line((int64_t)sizeof(float *) 
 
 int64_t af_winograd_scratch(const af_conv *conv) {
     int64_t floats = count_positions(conv) * (count_step(conv->channels) + count_step(FILTER_BLOCK));
-    return rows_bytes() + zeros_bytes(conv) + (int64_t)sizeof(float) * floats;
+    return rows_bytes() + zeros_bytes(conv) + (int64_t)sizeof(float) * floats +
+           widened_bytes(conv->type, 2 * AF_PANEL * conv->channels);
 }
 
 static tile_place find_tile(const task *task, int64_t index) {
@@ -106,8 +109,14 @@ static void multiply_positions(const task *task, int64_t tile_count, int64_t fil
     const af_epilogue plain = make_epilogue(&(af_step){.scale = 1}, AF_IDENTITY, NULL, NULL, 0);
     int64_t panel = conv->channels * AF_PANEL, step = divide_up(conv->filters, AF_PANEL) * panel;
     int64_t positions = count_positions(conv);
+    af_panels panels = {
+        .type = task->work->type,
+        .step = panel,
+        .columns = divide_up(filter_count, AF_PANEL) * AF_PANEL,
+        .widened = task->widened,
+    };
     for (int64_t position = 0; position < positions; position++) {
-        const float *weights = task->work->weights + position * step + filter / AF_PANEL * panel;
+        int64_t place = position * step + filter / AF_PANEL * panel;
         af_block block = {
             .rows = task->rows,
             .row_count = tile_count,
@@ -120,8 +129,9 @@ static void multiply_positions(const task *task, int64_t tile_count, int64_t fil
             .first = 1,
             .last = 1,
         };
-        const float *next = position + 1 < positions ? weights + step : NULL;
-        af_multiply(&block, &(af_panels){weights, next, panel, 0, divide_up(filter_count, AF_PANEL) * AF_PANEL});
+        panels.first = skip_numbers(task->work->weights, panels.type, place);
+        panels.next = position + 1 < positions ? skip_numbers(panels.first, panels.type, step) : NULL;
+        af_multiply(&block, &panels);
     }
 }
 
@@ -208,6 +218,7 @@ void af_filter_tiles(const af_conv_work *work, af_range tiles, af_range filters)
         .columns = divide_up(conv->window.y[2], conv->winograd),
     };
     task.products = task.values + count_positions(conv) * task.values_step;
+    task.widened = task.products + count_positions(conv) * task.products_step;
     memset(task.zeros, 0, sizeof(float) * (size_t)conv->channels);
     int64_t blocks = divide_up(tiles.last - tiles.first, AF_WINOGRAD_TILES);
     for (int64_t i = 0, first = tiles.first; i < blocks; i++) {
