@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,20 @@ def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int =
     shape = (1, filters, size, size)
     operands = [draw(1, channels, size, size), draw(filters, channels // group, 3, 3), draw(filters), draw(*shape)]
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
+
+
+WEIGHTS = {"conv": (1,), "conv_pool": (1,), "conv_depthwise": (1, 3), "matmul": (1,), "filter": (0,)}
+"""Operands that may have two bytes an element."""
+
+
+def narrowed(case: Case, half: Any = np.float16) -> Case:
+    """The case with its weights in two bytes an element."""
+    operands = list(case.operands)
+    for place in WEIGHTS[case.kernel]:
+        weight = operands[place]
+        assert weight is not None
+        operands[place] = weight.astype(half)
+    return replace(case, operands=operands)
 
 
 def gated_case(size: int) -> Case:
@@ -146,8 +161,27 @@ def pointwise_case() -> Case:
     return Case("pointwise", operands, {"program": program, "reduce": "Sum"}, (3, 1))
 
 
+HALVES = {
+    "conv": "conv of halves",
+    "conv_depthwise": "conv_depthwise of halves",
+    "conv_pool": "conv_pool of halves",
+    "depthwise with means": "depthwise of halves",
+    "conv of tiles": "conv of tiles of halves",
+    "conv with gated weights": "conv with gated weights of halves",
+    "packed matmul": "packed matmul of halves",
+    "filter": "filter of halves",
+}
+"""Cases that are there with weights of two bytes as well."""
+
+
 def make_cases() -> dict[str, Case]:
     """One step of every native kernel, with every operand that it may have."""
+    cases = make_wide_cases()
+    return cases | {other: narrowed(cases[name]) for name, other in HALVES.items()}
+
+
+def make_wide_cases() -> dict[str, Case]:
+    """Those with weights of float32."""
     x = draw(2, 5, 4, 3)
     pixels = ("nhwc",)
     return {

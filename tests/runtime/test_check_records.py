@@ -72,18 +72,19 @@ def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
 FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
-    | {"winograd": 29, "gated": 30, "averaged": 31},
+    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32},
     "excite": {"rows": 0, "channels": 1, "hidden": 2, "columns": 3, "activation": 4, "gate": 5},
     "conv_depthwise": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 32, "depth_group": 33}
-    | {"depth_channels": 34, "depth_filters": 35, "depth_plane": 36, "depth_x": 38, "depth_y": 40, "depth_kernel": 44}
-    | {"depth_strides": 46, "depth_pads": 49, "depth_dilations": 56, "depth_x_pitch": 57, "depth_y_pitch": 58}
-    | {"depth_activation": 60, "depth_winograd": 61, "depth_gated": 62, "depth_averaged": 63, "averaged": 31},
+    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 33, "depth_group": 34}
+    | {"depth_channels": 35, "depth_filters": 36, "depth_plane": 37, "depth_x": 39, "depth_y": 41, "depth_kernel": 45}
+    | {"depth_strides": 47, "depth_pads": 50, "depth_dilations": 57, "depth_x_pitch": 58, "depth_y_pitch": 59}
+    | {"depth_activation": 61, "depth_winograd": 62, "depth_gated": 63, "depth_averaged": 64, "averaged": 31}
+    | {"type": 32, "depth_type": 65},
     "conv_pool": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 32}
-    | {"pool_channels": 33, "pool_plane": 34, "pool_x": 36, "pool_y": 39, "pool_kernel": 42, "pool_strides": 45}
-    | {"pool_pads": 48, "pool_dilations": 54, "pool_x_pitch": 55, "pool_y_pitch": 56, "pool_kind": 57}
-    | {"pool_include_pad": 58, "is_global": 59},
+    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 33}
+    | {"pool_channels": 34, "pool_plane": 35, "pool_x": 37, "pool_y": 40, "pool_kernel": 43, "pool_strides": 46}
+    | {"pool_pads": 49, "pool_dilations": 55, "pool_x_pitch": 56, "pool_y_pitch": 57, "pool_kind": 58}
+    | {"pool_include_pad": 59, "is_global": 60, "type": 32},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -121,7 +122,7 @@ FIELDS = {
     | {"exclude_outside": 13},
     "range": {"count": 0, "type": 1},
     "triangle": {"matrices": 0, "columns": 2, "upper": 4, "size": 5},
-    "filter": {"filters": 0, "channels": 1, "tile": 2},
+    "filter": {"filters": 0, "channels": 1, "tile": 2, "type": 3},
     "softmax": {"outer": 0, "extent": 1, "inner": 2, "x_outer": 3, "y_stride": 6, "log": 7},
     "reduce": {"kept": 7, "x_stride": 15, "y_stride": 23, "reduced": 31, "stride": 39, "kind": 40, "type": 41},
     "argument": {"outer": 0, "extent": 1, "inner": 2, "is_min": 7, "is_last": 8, "type": 9},
@@ -139,8 +140,16 @@ WRONG = {
     "conv": """
         batch=2 group=0 group=3 channels=17 filters=32 x=2 x=0 y=2 kernel=0 kernel=4 strides=0 strides=-1
         dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
-        activation=-1 winograd=1 winograd=2 gated=1 averaged=1
+        activation=-1 winograd=1 winograd=2 gated=1 averaged=1 type=1 type=11 type=13
     """,
+    "conv of halves": "filters=32 type=0 type=1",
+    "conv of tiles of halves": "type=0 type=13 winograd=6",
+    "conv_depthwise of halves": "type=0 type=-1 depth_type=0 depth_type=13",
+    "conv_pool of halves": "type=0 type=6",
+    "depthwise of halves": "type=0 type=3",
+    "conv with gated weights of halves": "type=0",
+    "filter of halves": "type=0 type=10",
+    "packed matmul of halves": "type=0 type=1",
     "conv with gated pixels": "gated=0 gated=2 averaged=1 batch=3 channels=17 group=2 strides=2 winograd=2",
     "conv with gated weights": "gated=0 gated=-1 averaged=1 batch=3 filters=33",
     "depthwise with means": "averaged=0 averaged=2 gated=1 batch=2 winograd=2",
@@ -199,7 +208,7 @@ WRONG = {
     """,
     "range": "count=10 count=-1 type=5 type=10",
     "triangle": "matrices=4 columns=6 upper=2 size=3",
-    "filter": "filters=17 filters=-1 channels=6 channels=2147483649 tile=4 tile=3 tile=0",
+    "filter": "filters=17 filters=-1 channels=6 channels=2147483649 tile=4 tile=3 tile=0 type=1",
     "softmax": "outer=3 extent=6 inner=13 x_outer=61 y_stride=13 log=2 extent=-1",
     "reduce": "kept=5 x_stride=4 y_stride=0 y_stride=2 reduced=4 stride=2 kind=8 type=1 type=3",
     "argument": "outer=3 extent=6 extent=0 inner=13 is_min=2 is_last=-1 type=1 type=12",
@@ -221,7 +230,7 @@ def test_wrong_extents_are_refused(native: Native, name: str, change: str) -> No
     field, value = change.split("=")
     bench = Bench(CASES[name])
     native.check(bench.context())
-    bench.records["ints"][0, FIELDS["product" if name == "packed matmul" else CASES[name].kernel][field]] = int(value)
+    bench.records["ints"][0, FIELDS["product" if name.startswith("packed") else CASES[name].kernel][field]] = int(value)
     assert refusal(native, bench.context()).startswith("the plan is damaged: step 0: ")
 
 
@@ -233,14 +242,14 @@ def damage(random: np.random.Generator, bench: Bench) -> None:
     """Change one to three numbers of the record: to any other, to a neighbour, or to another number of the record."""
     ints, operands = bench.records["ints"][0], bench.records["operands"][0]
     for _ in range(random.integers(1, 4)):
-        at = random.integers(0, 60)
+        at = random.integers(0, 68)
         match random.integers(0, 6):
             case 0 | 1:
                 ints[at] = random.choice(NUMBERS)
             case 2:
                 ints[at] += random.choice((-1, 1))
             case 3:
-                ints[at] = ints[random.integers(0, 60)]
+                ints[at] = ints[random.integers(0, 68)]
             case 4:
                 field = random.choice(("offset", "bytes", "slot", "space"))
                 operands[field][random.integers(0, len(operands))] += random.choice((-4, -1, 1, 4))
