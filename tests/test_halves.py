@@ -161,6 +161,29 @@ def test_control_flow_over_halves_keeps_its_types(tmp_path: Path) -> None:
     assert verify_artifact(path, save_compilation(made, tmp_path / "net")).ok
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_filters_of_two_bytes_stay_so(tmp_path: Path, dtype: str) -> None:
+    """Of one convolution of all channels, one of groups, one of single channels; of tiles where they are made."""
+    node = helper.make_node
+    nodes = [
+        node("Conv", ["x", "a"], ["p"], "all"),
+        node("Conv", ["p", "b"], ["q"], "groups", group=2),
+        node("Conv", ["q", "c"], ["r"], "each", group=32, pads=[1, 1, 1, 1]),
+        node("Conv", ["r", "d"], ["y"], "tiles", pads=[1, 1, 1, 1]),
+    ]
+    weights = {"a": draw(32, 16, 1, 1), "b": draw(32, 16, 1, 1), "c": draw(32, 1, 3, 3), "d": draw(32, 32, 3, 3)}
+    model = save(tmp_path / "net.onnx", dtype, nodes, [1, 16, 56, 56], [1, 32, 56, 56], **weights)
+    made = compile_model(model)
+    plan = made.lowered.plan
+    tiles = [step.attributes["winograd"] for step in plan.steps if "winograd" in step.attributes]
+    sizes = {tensor.dtype: 0 for tensor in plan.tensors}
+    for tensor in plan.tensors:
+        sizes[tensor.dtype] += tensor.bytes
+    assert sizes == {dtype: 2 * sum(weight.size for weight in weights.values())}
+    assert tiles == [4]
+    assert verify_artifact(model, save_compilation(made, tmp_path / "net")).ok
+
+
 def test_weights_of_two_bytes_stay_so(tmp_path: Path) -> None:
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "fc")]
     model = save(tmp_path / "net.onnx", "bfloat16", nodes, [3, 40], [3, 16], w=draw(40, 16))

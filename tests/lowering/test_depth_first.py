@@ -15,6 +15,7 @@ from autofusion.compiler import Compilation, compile_model
 from autofusion.fusion import Controls
 from autofusion.lowering.cost import CostModel
 from autofusion.options import CompileOptions
+from autofusion.precision import Precision
 from autofusion.services.verify import verify_compilation
 
 SIZE = 64
@@ -123,6 +124,13 @@ def test_the_step_stands_for_both_nodes(tmp_path: Path) -> None:
     assert "e" not in lowered.plan.buffers
     assert len(compiled.report.fused) == 2
     assert compiled.report.steps == len(lowered.plan.steps)
+
+
+def test_both_weights_may_have_two_bytes(tmp_path: Path) -> None:
+    options = CompileOptions(precision=Precision("allow_fp32_to_fp16"))
+    lowered = compile_model(save_block(tmp_path / "block.onnx"), options).lowered
+    (step,) = (step for step in lowered.plan.steps if step.kernel == "conv_depthwise")
+    assert [lowered.plan.buffers[step.inputs[place]].dtype for place in (1, 2, 3)] == ["float16", "float", "float16"]
 
 
 def test_the_time_of_the_step_is_shared_by_arithmetic(tmp_path: Path) -> None:

@@ -92,3 +92,37 @@ def test_tables_are_narrowed_and_integers_are_not() -> None:
     lowered = narrow(build({"i": [3]}, nodes, "r s", constants, DType.INT64))
     assert [tensor.dtype for tensor in lowered.plan.tensors] == ["float16", "int64"]
     assert reasons(lowered) == [""]
+
+
+CONVS = [(1, True), (1, False), (2, True), (32, True)]
+
+
+@pytest.mark.parametrize(("group", "exact"), CONVS)
+def test_filters_are_narrowed_column_by_column(group: int, exact: bool) -> None:
+    """Plain, for Winograd's tiles, in groups and depthwise: each packed weight is rounded as it stands."""
+    weight = randoms(1, 32, 32 // group, 3, 3)
+    weight[7] *= 1e-3
+    graph = convolve(weight, group)
+    wide = lower(graph, backend="native", exact=exact)
+    lowered = lower(graph, backend="native", exact=exact, storage=DType.FLOAT16)
+    assert not exact or [step.kernel for step in lowered.plan.steps].count("conv") == 1
+    (stored,) = lowered.stored
+    assert (stored.dtype, stored.reason) == ("float16", "")
+    assert stored.bytes_after * 2 == stored.bytes_before
+    np.testing.assert_array_equal(lowered.weights[0], wide.weights[0].astype(np.float16))
+    assert 1e-4 < stored.rounding < 2.0**-11
+    weight[7] *= 1e-3
+    (stored,) = lower(convolve(weight, group), backend="native", exact=exact, storage=DType.FLOAT16).stored
+    assert stored.reason.startswith("a column or row has no value above ")
+
+
+def test_filters_of_which_tiles_are_made_are_narrowed() -> None:
+    lowered = narrow(convolve(randoms(1, 64, 64, 3, 3), 1, 128), DType.BFLOAT16)
+    assert [row.dtype for row in lowered.stored] == ["bfloat16"]
+    (name,) = (step.inputs[0] for step in lowered.plan.steps if step.kernel == "filter")
+    assert lowered.plan.buffers[name].dtype == "bfloat16"
+
+
+def convolve(weight: np.ndarray, group: int, size: int = 56) -> Graph:
+    nodes = [node("Conv", "x w", "y", pads=(1, 1, 1, 1), group=group)]
+    return build({"x": [1, weight.shape[1] * group, size, size]}, nodes, "y", {"w": weight})

@@ -61,7 +61,7 @@ def lower(
         draft = fold_shuffles(assign_layouts(draft))
         grouped = {node.name for node in graph if node.pattern}
         draft = share_images(join_depthwise(join_pools(draft, grouped), fused))
-        draft = pack_weights(draft, exact=exact)
+        draft = pack_weights(draft, exact=exact, halves=halves)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from autofusion.decisions import StoredWeight
 from autofusion.ir import DType
+from autofusion.lowering.halves import find_half
 from autofusion.lowering.packing import PANEL
 from autofusion.lowering.records import Draft
 from autofusion.plan import Buffer, Step
@@ -38,10 +39,8 @@ def narrow_exact(draft: Draft, types: Sequence[DType]) -> Draft:
     for storage in types:
         narrowed: dict[str, np.ndarray] = {}
         for name in _find_weights(found):
-            array = draft.constants[name]
-            with np.errstate(over="ignore", invalid="ignore"):
-                small = array.astype(storage.numpy)
-            if not _find_stranger(name, found) and np.array_equal(small.astype(np.float32), array):
+            small = None if _find_stranger(name, found) else find_half(draft.constants[name], [storage])
+            if small is not None:
                 narrowed[name] = small
         found = _store(found, narrowed, storage)
     return found

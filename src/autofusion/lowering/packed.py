@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from autofusion.ir import DType
 from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
 from autofusion.lowering.records import Draft
 from autofusion.lowering.selection import Option, select_algorithms
@@ -14,15 +16,16 @@ from autofusion.lowering.winograd import find_options
 from autofusion.plan import Buffer, Step
 
 
-def pack_weights(draft: Draft, *, exact: bool = False) -> Draft:
+def pack_weights(draft: Draft, *, exact: bool = False, halves: Sequence[DType] = ()) -> Draft:
     """The draft with packed weights for convolutions and for products with a constant matrix.
 
     3x3 convolutions get the weights of Winograd's filtering where it pays, and where `exact` does not forbid it.
     Steps that share a weight share its packed form.  The buffer of a packed weight keeps the
-    shape of the matrix [K, N] or of the filter; only its bytes differ.
+    shape of the matrix [K, N] or of the filter; only its bytes differ.  What a type of `halves` holds
+    will be stored in it.
     """
     packer = _Packer(draft)
-    selections = select_algorithms(draft, find_options, exact=exact)
+    selections = select_algorithms(draft, partial(find_options, halves=halves), exact=exact, halves=halves)
     steps: list[Step] = []
     for index, step in enumerate(draft.steps):
         selection = selections.get(index)

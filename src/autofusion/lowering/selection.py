@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autofusion.ir import DType
+from autofusion.lowering.halves import count_bytes
 from autofusion.lowering.records import Draft
 from autofusion.plan import Step
 
@@ -42,12 +44,17 @@ class Selection:
 
 
 def select_algorithms(
-    draft: Draft, find_options: Callable[[Draft, Step], list[Option]], *, exact: bool = False
+    draft: Draft,
+    find_options: Callable[[Draft, Step], list[Option]],
+    *,
+    exact: bool = False,
+    halves: Sequence[DType] = (),
 ) -> Mapping[int, Selection]:
     """For every convolution of a native draft with a constant weight, by the index of its step, what computes it.
 
     A layer takes the cheapest option that needs no room.  Then those that gain most by a byte come first, each with the
-    cheapest option that still fits, until the constants have grown as much as they may.  `exact` leaves plain sums.
+    cheapest option that still fits, until the constants have grown as much as they may; those that a type of `halves`
+    holds are stored in it.  `exact` leaves plain sums.
     """
     found = {
         index: find_options(draft, step)
@@ -57,7 +64,7 @@ def select_algorithms(
     if exact:
         return {index: Selection(options[0], options) for index, options in found.items()}
     chosen = {index: _find_cheapest(options, 0) for index, options in found.items()}
-    left = int(GROWTH * sum(array.nbytes for array in draft.constants.values()))
+    left = int(GROWTH * sum(count_bytes(array, halves) for array in draft.constants.values()))
     ranked = sorted(found, key=lambda index: (-_rate_growth(found[index], chosen[index]), index))
     for index in ranked:
         better = _find_cheapest(found[index], left)

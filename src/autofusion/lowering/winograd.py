@@ -8,9 +8,12 @@ the filters whenever the model runs.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from autofusion.ir import DType
+from autofusion.lowering.halves import count_bytes
 from autofusion.lowering.records import Draft
 from autofusion.lowering.selection import Option
 from autofusion.ops.definitions.filter import POINTS, build_matrix, transform_filters
@@ -26,11 +29,12 @@ MAKING_COST = 32
 """Multiplications that take as long as making one weight from a filter: measured for tiles of 4, x86-64-v4."""
 
 
-def find_options(draft: Draft, step: Step) -> list[Option]:
+def find_options(draft: Draft, step: Step, halves: Sequence[DType] = ()) -> list[Option]:
     """What may compute a convolution: plain sums, then tiles if it has 3x3 windows one pixel apart over all channels.
 
     Layers with an image that only the run tells have plain sums alone, and so do weights whose transform may leave the
-    range of their type.  Plain sums without another option cost 0.
+    range of their type.  Plain sums without another option cost 0.  Filters that a type of `halves` holds are stored in
+    it, transformed ones are not.
     """
     settings, plain = step.attributes, Option("direct", 0.0)
     weight = draft.constants[step.inputs[1]]
@@ -45,6 +49,7 @@ def find_options(draft: Draft, step: Step) -> list[Option]:
     lines, columns = shape[2] + top + bottom - 2, shape[3] + left + right - 2
     filters, depth = weight.shape[:2]
     options = [Option("direct", float(9 * filters * depth * (lines * columns + WEIGHT_COST)))]
+    size = count_bytes(weight, halves)
     for tile in POINTS:
         positions, tiles = (tile + 2) ** 2, math.ceil(lines / tile) * math.ceil(columns / tile)
         products = positions * filters * depth * (tiles + WEIGHT_COST)
@@ -52,7 +57,7 @@ def find_options(draft: Draft, step: Step) -> list[Option]:
         making = positions * filters * depth * MAKING_COST
         if not _stays_finite(weight, tile):
             continue
-        options.append(Option("winograd", cost, tile, stored=True, growth=4 * (positions - 9) * filters * depth))
+        options.append(Option("winograd", cost, tile, stored=True, growth=4 * positions * filters * depth - size))
         options.append(Option("winograd", cost + making, tile))
     return options
 

@@ -3,7 +3,7 @@
 Three parties implement it: the numpy definitions (`ops.definitions`), the C library
 (`runtime/csrc`) and lowering, which emits nothing that is not in this table.
 Kernels take float32 natively unless they say otherwise; the definitions take any floating type.  Packed matrices of
-products, and tables, may have two bytes an element natively: `docs/kernels.md`.
+products, filters and tables may have two bytes an element natively: `docs/kernels.md`.
 
 Operand names ending in "?" may be absent ("").  Shapes below are the model's (NCHW order);
 `layouts` says which storage the native kernel takes for its first operand and result:
