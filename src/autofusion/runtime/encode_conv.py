@@ -230,7 +230,7 @@ def _measure_windows(channels: int, depth: int, taps: int) -> int:
 
 
 def _measure_conv_depthwise(bound: BoundStep) -> int:
-    """Pointers to lines, rings of lines, windows, totals, widened weights of one thread (`af_conv_depthwise_scratch`)."""
+    """Pointers to lines, rings, windows, totals and widened weights of one thread (`af_conv_depthwise_scratch`)."""
     x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
     axes = len(x) - 2
     taps = math.prod(bound.integers("kernel", axes))
