@@ -1,9 +1,9 @@
 """The steps of an artifact one by one: time, arithmetic and weights read, as shares of what the processor can do.
 
-usage: python -m benchmarks.layers ARTIFACT.om FEEDS.npz [--threads 1] [--rounds 20]
+usage: python -m benchmarks.layers ARTIFACT.om FEEDS.npz [--threads 1] [--rounds 20] [--isa x86-64-v3]
 
 Each step runs after the one before it, so that it finds the caches as in a run of the model; the least time counts,
-without that of a call that runs no step.
+without that of a call that runs no step.  Runs before that give threads the time to find a processor each.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from autofusion.runtime.records import Space
 PEAK = Path(__file__).with_name("peak.c")
 BANDWIDTH = Path(__file__).with_name("bandwidth.c")
 
+WARMING_SECONDS = 0.3
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -55,23 +57,23 @@ class Layers:
     bandwidth: float
 
 
-def measure_peak() -> float:
-    """Operations per second of one core, by a small C program."""
-    return _run_program(PEAK)
+def measure_peak(isa: str | None = None) -> float:
+    """Operations per second of one core with an instruction set, or all it has, by a small C program."""
+    return _run_program(PEAK, isa or "native")
 
 
 def measure_bandwidth(threads: int) -> float:
     """Bytes per second that `threads` threads read from memory together, by a small C program."""
-    return _run_program(BANDWIDTH, str(threads))
+    return _run_program(BANDWIDTH, "native", str(threads))
 
 
-def _run_program(source: Path, *words: str) -> float:
+def _run_program(source: Path, isa: str, *words: str) -> float:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program"
         command = [
             *find_compiler().command,
             "-O3",
-            "-march=native",
+            f"-march={isa}",
             "-ffp-contract=fast",
             "-pthread",
             str(source),
@@ -81,17 +83,19 @@ def _run_program(source: Path, *words: str) -> float:
         return float(subprocess.run([str(program), *words], check=True, capture_output=True, text=True).stdout)
 
 
-def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int = 20) -> Layers:
-    """Run every native step of the artifact by itself."""
+def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int = 20, isa: str | None = None) -> Layers:
+    """Run every native step of the artifact by itself, with the library of `isa` or the processor's best one."""
     opened = read_artifact(artifact, verify_weights=False)
     plan, feeds = opened.plan, dict(np.load(feeds_path))
     binding = bind(plan, read_dims(plan, {name: array.shape for name, array in feeds.items()}), threads)
     slots = [_fill_slot(binding, name, feeds) for name in binding.slots]
     arena = allocate_aligned(max(binding.arena_bytes, 64))
-    native, context = load_library(), Context(binding.records, arena, opened.weights, slots, threads)
+    native, context = load_library(isa=isa), Context(binding.records, arena, opened.weights, slots, threads)
     native.check(context)
     least = [math.inf] * len(plan.steps)
-    empty = math.inf
+    empty, warm = math.inf, time.perf_counter() + WARMING_SECONDS
+    while time.perf_counter() < warm:
+        native.run(context, 0, len(plan.steps))
     for _ in range(rounds):
         start = time.perf_counter()
         native.run(context, 0, 0)
@@ -109,7 +113,7 @@ def measure_layers(artifact: Path, feeds_path: Path, threads: int, rounds: int =
         )
         for step, seconds in zip(plan.steps, least, strict=True)
     )
-    return Layers(tuple(layers), measure_peak() * threads, measure_bandwidth(threads))
+    return Layers(tuple(layers), measure_peak(isa) * threads, measure_bandwidth(threads))
 
 
 def _fill_slot(binding: Binding, name: str, feeds: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -127,10 +131,11 @@ def count_flops(step: Step, binding: Binding) -> float:
         return 2.0 * _count_pixels(step, binding) * math.prod(binding.shapes[step.inputs[1]])
     if step.kernel not in ("conv", "matmul"):
         return 0
-    a, y = binding.shapes[step.inputs[0]], binding.shapes[step.outputs[0]]
+    a, weight, y = (binding.shapes[name] for name in (*step.inputs[:2], step.outputs[0]))
+    if step.kernel == "matmul" and step.attributes["packed"]:
+        return 2.0 * math.prod(a[:-1]) * math.prod(weight)
     if step.kernel == "matmul":
         return 2.0 * math.prod(y) * a[-2 if step.attributes["trans_a"] else -1]
-    weight = binding.shapes[step.inputs[1]]
     return 2.0 * math.prod(y) * math.prod(weight[1:])
 
 
@@ -217,8 +222,9 @@ def main() -> None:
     parser.add_argument("feeds", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--isa", help="an instruction set that the processor has, such as x86-64-v3")
     given = parser.parse_args()
-    print(render_layers(measure_layers(given.artifact, given.feeds, given.threads, given.rounds)))
+    print(render_layers(measure_layers(given.artifact, given.feeds, given.threads, given.rounds, given.isa)))
 
 
 if __name__ == "__main__":
