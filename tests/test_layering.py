@@ -27,7 +27,7 @@ def allow(always: str, deferred: str = "") -> Rule:
     return Rule(frozenset(always.split()), frozenset(deferred.split()))
 
 
-BASE = "version diagnostics errors cann_passes"
+BASE = "version record diagnostics errors cann_passes"
 MIDDLE = f"{BASE} ir ops plan"
 BACK = f"{MIDDLE} decisions frontend patternlang passes fusion lowering artifact report"
 
@@ -36,11 +36,12 @@ AREAS = {
     "version": allow(""),
     "cann_passes": allow(""),
     "decisions": allow(""),
-    "diagnostics": allow(""),
+    "record": allow(""),
+    "diagnostics": allow("record"),
     "errors": allow("diagnostics"),
     "ir": allow(BASE),
     "ops": allow(f"{BASE} ir"),
-    "plan": allow("diagnostics errors"),
+    "plan": allow("record diagnostics errors"),
     "frontend": allow(MIDDLE),
     "patternlang": allow(MIDDLE),
     "passes": allow(MIDDLE),
@@ -65,6 +66,7 @@ PACKAGES = {
     "version": allow(""),
     "cann_passes": allow(""),
     "decisions": allow(""),
+    "record": allow(""),
     "diagnostics": allow(""),
     "errors": allow(""),
     "ir": allow("numpy ml_dtypes networkx"),

@@ -9,7 +9,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from autofusion.record import Record
 
 ALIGNMENT = 65536
 """Multiple of bytes at which the first entry's data start in the file; a whole page on every processor."""
@@ -28,7 +30,7 @@ _VERSION, _VERSION64 = 20, 45
 _MAX16, _MAX32 = 0xFFFF, 0xFFFFFFFF
 
 
-class Entry(NamedTuple):
+class Entry(Record):
     """Where the bytes of one entry stand in the file, and their CRC-32."""
 
     name: str

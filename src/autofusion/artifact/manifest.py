@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, cast
+from typing import cast
 
 from autofusion.artifact.digests import METHOD
 from autofusion.plan import Plan, Setting, Size
 from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.plan.fields import Fields, format_json, parse_json
 from autofusion.plan.serial import decode_setting, encode_setting
+from autofusion.record import Record
 
 FORMAT = 1
 """Version of the format that is written."""
@@ -24,7 +25,7 @@ ENTRIES = (WEIGHTS, MANIFEST, PLAN, GRAPH, REPORT)
 _KEYS = ("format", "tool", "backend", "inputs", "outputs", "options", "source", "entries", "blocks")
 
 
-class TensorInfo(NamedTuple):
+class TensorInfo(Record):
     """An input or output of the model; `dtype` as arrays have it (`float32`), extents are numbers or size texts.
 
     `shape` is None where only a run can tell it.  Types that numpy lacks have the names of ml_dtypes, and texts are
@@ -36,14 +37,14 @@ class TensorInfo(NamedTuple):
     shape: tuple[Size, ...] | None
 
 
-class EntryRecord(NamedTuple):
+class EntryRecord(Record):
     """Size and SHA-256 (hexadecimal) of one entry."""
 
     bytes: int
     sha256: str
 
 
-class Manifest(NamedTuple):
+class Manifest(Record):
     """What an artifact says of itself.
 
     `options` are the normalised options of the compilation, `source_name` and `source_sha256` name

@@ -6,7 +6,7 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import Plan
 from autofusion.plan.serial import parse_plan
+from autofusion.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ _PLAN_BYTES = 1 << 14
 """Bytes of a plan that are parsed in the time in which another thread reads a MiB of weights."""
 
 
-class Artifact(NamedTuple):
+class Artifact(Record):
     """A checked artifact.
 
     `file` is its name as it was given; `weights` are bytes, uint8 and read-only, that stay in the file until they are

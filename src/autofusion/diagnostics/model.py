@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+
+from autofusion.record import Record
 
 
 class Severity(Enum):
@@ -14,7 +15,7 @@ class Severity(Enum):
     NOTE = "note"
 
 
-class Span(NamedTuple):
+class Span(Record):
     """A place in a text file; `line` and `column` count from 1, 0 means unknown."""
 
     path: str
@@ -25,7 +26,7 @@ class Span(NamedTuple):
         return ":".join([self.path, *(str(n) for n in (self.line, self.column) if n)])
 
 
-class Diagnostic(NamedTuple):
+class Diagnostic(Record):
     """One finding: a code from `diagnostics.codes`, a lower-case sentence, notes and a remedy.
 
     `message` names the node and the value at fault and ends without a full stop.

@@ -16,7 +16,7 @@ An activation is `activation` (a name of `ACTIVATIONS`, "" for none) with the tw
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from autofusion.record import Record
 
 ACTIVATIONS = (
     "",
@@ -34,7 +34,7 @@ ACTIVATIONS = (
 )
 
 
-class Kernel(NamedTuple):
+class Kernel(Record):
     """Signature of one kernel: operand names in order, attribute names, storage of data operands, result names.
 
     `sizes` are the attributes that are lists of size expressions; a step's results may end early where the names

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.records import Buffer, Plan
+from autofusion.record import Record
 
 ALIGNMENT = 64
 """Every place is a multiple of this many bytes, and so is every extent."""
@@ -19,7 +19,7 @@ _MOST_SPANS = 16
 """Buffers that live at a step, on average, up to which their places are kept by steps."""
 
 
-class Memory(NamedTuple):
+class Memory(Record):
     """Byte offsets of buffers in the arena, of the scratch memory of all steps, and the arena's extent.
 
     Aliases have the offset of the buffer that they name.
@@ -30,7 +30,7 @@ class Memory(NamedTuple):
     total: int
 
 
-class Life(NamedTuple):
+class Life(Record):
     """A buffer's bytes, the step that writes it and the last one that touches it."""
 
     name: str

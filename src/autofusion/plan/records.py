@@ -3,14 +3,16 @@
 A plan is what lowering leaves of the graph and all that a runtime sees.  Extents may be
 expressions over dimension symbols, written as text (`plan.sizes`).
 
-What running an artifact imports has named tuples for records: a dataclass takes five times as long to define.
+What running an artifact imports has a `Record` for every record: a dataclass takes ten times as long to define.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from autofusion.record import Record
 
 Size = int | str
 """An extent: a number, or an expression over symbols such as `"batch*seq"`."""
@@ -25,7 +27,7 @@ Role = Literal["input", "output", "constant", "inner"]
 Layout = Literal["plain", "nhwc"]
 
 
-class Buffer(NamedTuple):
+class Buffer(Record):
     """Storage of one value.
 
     `shape` is the shape that the model gives the value, whatever the layout; None where it is
@@ -49,7 +51,7 @@ class Buffer(NamedTuple):
     offset: int = 0
 
 
-class Tensor(NamedTuple):
+class Tensor(Record):
     """Place of a constant in the weights: byte `offset` (a multiple of 64) and extent."""
 
     name: str
@@ -59,7 +61,7 @@ class Tensor(NamedTuple):
     bytes: int
 
 
-class Step(NamedTuple):
+class Step(Record):
     """One kernel call; `kernel` is a name of `plan.kernels`, operands are buffer names, "" where absent.
 
     `node` is the graph node that the step computes (several steps may share one) and `op`
@@ -75,7 +77,7 @@ class Step(NamedTuple):
     origin: tuple[str, ...] = ()
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """A lowered model.
 
     `inputs` and `outputs` are buffer names in the model's order.  `symbols` lists every

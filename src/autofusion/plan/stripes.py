@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
 
 from autofusion.plan.records import Buffer, Size
+from autofusion.record import Record
 
 
-class Stripe(NamedTuple):
+class Stripe(Record):
     """Channels `first` to `end` of pixels `row` to `last` of a buffer; ends are not included.
 
     Where an extent of the images is an expression, all pixels count as one.

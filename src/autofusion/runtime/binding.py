@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.memory import Life, Memory, find_lives, place_lives
 from autofusion.plan.stripes import is_view
+from autofusion.record import Record
 from autofusion.runtime.bound import BroadcastError
 from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
@@ -25,7 +26,7 @@ MAX_BYTES = 1 << 46
 """More than any machine can give one tensor or arena."""
 
 
-class Segment(NamedTuple):
+class Segment(Record):
     """Steps `first` to `last` (not included) that one party runs: the C library, or one step in Python."""
 
     runner: Literal["native", "host", "extents"]
@@ -33,7 +34,7 @@ class Segment(NamedTuple):
     last: int
 
 
-class Binding(NamedTuple):
+class Binding(Record):
     """What executing a plan at given dims needs, short of the memory itself.
 
     `shapes` has the shape of every buffer whose shape is known before the run.  `slots` are the

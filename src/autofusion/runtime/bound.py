@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from autofusion.plan import Buffer, Setting, Step
+from autofusion.record import Record
 from autofusion.runtime.records import ELEMENT_TYPES, HALVES
 
 Shape = tuple[int, ...]
 
 
-class BoundStep(NamedTuple):
+class BoundStep(Record):
     """A step of an untrusted plan.
 
     The readers of attributes raise ValueError where one is absent or of a wrong type.

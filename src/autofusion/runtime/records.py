@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from autofusion.plan import ACTIVATIONS, Step
+from autofusion.record import Record
 
 
 class Space:
@@ -19,7 +19,7 @@ class Space:
     BINDING = 3
 
 
-class Place(NamedTuple):
+class Place(Record):
     """Where a buffer lies: byte `offset` and extent within a space; `slot` is the number of the binding."""
 
     space: int
