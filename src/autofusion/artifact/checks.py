@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from math import prod
 
-from autofusion.plan import KERNELS, Buffer, Plan, Setting, Size, Step, Tensor, size_symbols
-from autofusion.plan.dtypes import STRING, storage_type
+from autofusion.plan import KERNELS, Buffer, Plan, Setting, Size, Step, size_symbols
+from autofusion.plan.dtypes import STORAGE, STRING, storage_type
 from autofusion.plan.kernels import Kernel
-from autofusion.plan.stripes import Coverage, find_stripe, is_view
+from autofusion.plan.stripes import Coverage, Stripe, find_stripe, is_view
 
 _MAX_EXTENT = 1 << 48
 _MAX_RANK = 64
@@ -28,14 +29,24 @@ def check_plan(plan: Plan, weight_bytes: int) -> None:
     if len(symbols) != len(plan.symbols):
         raise ValueError("a symbol occurs twice")
     _check_extents_allowed(plan)
-    for tensor in plan.tensors:
-        _check_tensor(tensor, weight_bytes)
+    _check_tensors(plan, weight_bytes)
+    _check_shapes(plan, symbols, known_sizes)
     for buffer in plan.buffers.values():
         _check_buffer(buffer, plan)
-        for size in buffer.shape or ():
-            _check_size(size, f"buffer {buffer.name!r}", symbols, known_sizes)
+    signatures: dict[str, _Signature] = {}
+    unknown_shapes = {name for name, buffer in plan.buffers.items() if buffer.shape is None}
     for step in plan.steps:
-        _check_step(step, plan, symbols, known_sizes)
+        kernel = _check_names(step, plan)
+        if kernel.name not in signatures:
+            signatures[kernel.name] = _Signature(kernel)
+        signature = signatures[kernel.name]
+        signature.check_attributes(step)
+        if step.kernel == "host":
+            continue
+        signature.check_operands(step)
+        if unknown_shapes and not unknown_shapes.isdisjoint((*step.inputs, *step.outputs)):
+            raise ValueError(f"step {step.node!r} works on a buffer whose shape only a run can tell")
+        _check_step_sizes(step, kernel, plan, symbols, known_sizes)
     _check_flow(plan)
 
 
@@ -55,36 +66,49 @@ def _check_extents_allowed(plan: Plan) -> None:
                 raise ValueError(f"a gear has the impossible extent {extent} for {symbol!r}")
 
 
-def _check_tensor(tensor: Tensor, weight_bytes: int) -> None:
-    place = f"tensor {tensor.name!r}"
-    storage = storage_type(tensor.dtype)
-    if any(extent < 0 for extent in tensor.shape) or len(tensor.shape) > _MAX_RANK:
-        raise ValueError(f"{place} has no possible shape")
-    if tensor.offset < 0 or tensor.offset % 64 or tensor.bytes < 0 or tensor.offset + tensor.bytes > weight_bytes:
-        raise ValueError(f"{place} does not lie inside the weights")
-    if tensor.dtype != STRING and tensor.bytes != prod(tensor.shape) * storage.itemsize:
-        raise ValueError(f"{place} has {tensor.bytes} bytes, which its shape does not fill")
+def _check_tensors(plan: Plan, weight_bytes: int) -> None:
+    item_bytes = {dtype: storage_type(dtype).itemsize for dtype in {tensor.dtype for tensor in plan.tensors}}
+    for name, dtype, shape, offset, size in plan.tensors:
+        if len(shape) > _MAX_RANK or min(shape, default=0) < 0:
+            raise ValueError(f"tensor {name!r} has no possible shape")
+        if offset < 0 or offset % 64 or size < 0 or offset + size > weight_bytes:
+            raise ValueError(f"tensor {name!r} does not lie inside the weights")
+        if size != prod(shape) * item_bytes[dtype] and dtype != STRING:
+            raise ValueError(f"tensor {name!r} has {size} bytes, which its shape does not fill")
+
+
+def _check_shapes(plan: Plan, symbols: frozenset[str], known: set[str]) -> None:
+    """Every extent of a buffer is possible; most occur often and are looked at once."""
+    shapes = [buffer.shape or () for buffer in plan.buffers.values()]
+    if max(map(len, shapes), default=0) > _MAX_RANK:
+        name = next(name for name, buffer in plan.buffers.items() if len(buffer.shape or ()) > _MAX_RANK)
+        raise ValueError(f"buffer {name!r} has too many axes")
+    for size in dict.fromkeys(chain.from_iterable(shapes)):
+        try:
+            _check_size(size, symbols, known)
+        except ValueError as error:
+            name = next(name for name, buffer in plan.buffers.items() if size in (buffer.shape or ()))
+            raise ValueError(f"buffer {name!r} {error}") from error
 
 
 def _check_buffer(buffer: Buffer, plan: Plan) -> None:
-    place = f"buffer {buffer.name!r}"
-    if buffer.dtype or buffer.shape is not None:
-        storage_type(buffer.dtype)
-    if buffer.shape is not None and len(buffer.shape) > _MAX_RANK:
-        raise ValueError(f"{place} has too many axes")
-    if buffer.tensor is not None and not 0 <= buffer.tensor < len(plan.tensors):
-        raise ValueError(f"{place} names a tensor that is not there")
-    if buffer.tensor is not None and (buffer.alias is not None or buffer.role not in ("constant", "input")):
-        raise ValueError(f"{place} has a tensor and is computed")
-    if buffer.role == "constant" and buffer.tensor is None and buffer.alias is None:
-        raise ValueError(f"{place} is a constant without bytes")
-    if buffer.layout == "nhwc" and (buffer.shape is None or not 3 <= len(buffer.shape) <= 5):
-        raise ValueError(f"{place} has a rank that layout nhwc does not have")
-    if buffer.pitch is not None and not _has_pitch(buffer):
-        raise ValueError(f"{place} has a pitch that its layout does not have")
-    if buffer.offset and (buffer.alias is None or buffer.pitch is None):
-        raise ValueError(f"{place} has an offset and is no view")
-    if buffer.alias is not None:
+    name, dtype, shape, role, layout, pitch, alias, tensor, offset = buffer
+    if dtype not in STORAGE and (dtype or shape is not None):
+        storage_type(dtype)
+    if tensor is not None:
+        if not 0 <= tensor < len(plan.tensors):
+            raise ValueError(f"buffer {name!r} names a tensor that is not there")
+        if alias is not None or role not in ("constant", "input"):
+            raise ValueError(f"buffer {name!r} has a tensor and is computed")
+    elif role == "constant" and alias is None:
+        raise ValueError(f"buffer {name!r} is a constant without bytes")
+    if layout == "nhwc" and (shape is None or not 3 <= len(shape) <= 5):
+        raise ValueError(f"buffer {name!r} has a rank that layout nhwc does not have")
+    if pitch is not None and not _has_pitch(buffer):
+        raise ValueError(f"buffer {name!r} has a pitch that its layout does not have")
+    if offset and (alias is None or pitch is None):
+        raise ValueError(f"buffer {name!r} has an offset and is no view")
+    if alias is not None:
         _check_alias(buffer, plan)
 
 
@@ -111,51 +135,65 @@ def _check_alias(buffer: Buffer, plan: Plan) -> None:
         find_stripe(buffer, target)
 
 
-def _check_size(size: Size, place: str, symbols: frozenset[str], known: set[str]) -> None:
+def _check_size(size: Size, symbols: frozenset[str], known: set[str]) -> None:
     if isinstance(size, int):
         if not 0 <= size < _MAX_EXTENT:
-            raise ValueError(f"{place} has the impossible extent {size}")
+            raise ValueError(f"has the impossible extent {size}")
         return
     if size in known:
         return
     if len(size) > _MAX_SIZE_TEXT:
-        raise ValueError(f"{place} has an extent of {len(size)} characters")
+        raise ValueError(f"has an extent of {len(size)} characters")
     unknown = size_symbols(size) - symbols
     if unknown:
-        raise ValueError(f"{place} depends on {min(unknown)!r}, which is no symbol of the plan")
+        raise ValueError(f"depends on {min(unknown)!r}, which is no symbol of the plan")
     known.add(size)
 
 
-def _check_step(step: Step, plan: Plan, symbols: frozenset[str], known: set[str]) -> None:
-    place = f"step {step.node!r}"
+def _check_names(step: Step, plan: Plan) -> Kernel:
+    """The step's kernel; raises ValueError where there is none, or its operands are no buffers."""
     kernel = KERNELS.get(step.kernel)
     if kernel is None:
-        raise ValueError(f"{place} names kernel {step.kernel!r}, which does not exist")
-    strange = set(step.attributes) - set(kernel.attributes)
-    if strange:
-        raise ValueError(f"{place} has attribute {min(strange)!r}, which kernel {step.kernel} does not have")
+        raise ValueError(f"step {step.node!r} names kernel {step.kernel!r}, which does not exist")
     for name in (*step.inputs, *step.outputs):
         if name and name not in plan.buffers:
-            raise ValueError(f"{place} names {name!r}, which is no buffer")
-    if step.kernel == "host":
-        return
-    _check_counts(step, kernel, place)
-    for index, operand in enumerate(kernel.operands):
-        if not operand.endswith(("?", "...")) and (index >= len(step.inputs) or not step.inputs[index]):
-            raise ValueError(f"{place} lacks operand {operand}")
-    if any(plan.buffers[name].shape is None for name in (*step.inputs, *step.outputs) if name):
-        raise ValueError(f"{place} works on a buffer whose shape only a run can tell")
+            raise ValueError(f"step {step.node!r} names {name!r}, which is no buffer")
+    return kernel
+
+
+class _Signature:
+    """What steps of a kernel may have, made once for all of them."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._attributes = frozenset(kernel.attributes)
+        names = enumerate(kernel.operands)
+        self._required = [(index, name) for index, name in names if not name.endswith(("?", "..."))]
+
+    def check_attributes(self, step: Step) -> None:
+        """Raise ValueError for an attribute that the kernel does not have."""
+        if not step.attributes.keys() <= self._attributes:
+            strange = min(step.attributes.keys() - self._attributes)
+            raise ValueError(f"step {step.node!r} has attribute {strange!r}, which kernel {step.kernel} does not have")
+
+    def check_operands(self, step: Step) -> None:
+        """Raise ValueError unless the kernel takes as many operands, has those that it needs, and as many results."""
+        place, kernel = f"step {step.node!r}", self._kernel
+        if len(step.inputs) > len(kernel.operands) and kernel.operands != ("...",):
+            raise ValueError(f"{place} has more operands than kernel {step.kernel}")
+        if not 1 <= len(step.outputs) <= len(kernel.results) or not step.outputs[0]:
+            raise ValueError(f"{place} has {len(step.outputs)} results, which kernel {step.kernel} has not")
+        for index, operand in self._required:
+            if index >= len(step.inputs) or not step.inputs[index]:
+                raise ValueError(f"{place} lacks operand {operand}")
+
+
+def _check_step_sizes(step: Step, kernel: Kernel, plan: Plan, symbols: frozenset[str], known: set[str]) -> None:
+    """Attributes that are size expressions are such, over the plan's symbols."""
     for name in kernel.sizes:
-        _check_sizes(step.attributes.get(name), f"attribute {name} of {place}", symbols, known)
+        _check_sizes(step.attributes.get(name), f"attribute {name} of step {step.node!r}", symbols, known)
     if step.kernel == "extents":
-        _check_extents(step, place, plan.buffers[step.outputs[0]], symbols, known)
-
-
-def _check_counts(step: Step, kernel: Kernel, place: str) -> None:
-    if len(step.inputs) > len(kernel.operands) and kernel.operands != ("...",):
-        raise ValueError(f"{place} has more operands than kernel {step.kernel}")
-    if not 1 <= len(step.outputs) <= len(kernel.results) or not step.outputs[0]:
-        raise ValueError(f"{place} has {len(step.outputs)} results, which kernel {step.kernel} has not")
+        _check_extents(step, plan.buffers[step.outputs[0]], symbols, known)
 
 
 def _check_sizes(values: Setting, place: str, symbols: frozenset[str], known: set[str]) -> None:
@@ -165,10 +203,18 @@ def _check_sizes(values: Setting, place: str, symbols: frozenset[str], known: se
         if type(value) is not int and not isinstance(value, str):
             raise ValueError(f"{place} has {value!r:.40}, which is no size")
         if isinstance(value, str):
-            _check_size(value, place, symbols, known)
+            _check_text(value, place, symbols, known)
 
 
-def _check_extents(step: Step, place: str, result: Buffer, symbols: frozenset[str], known: set[str]) -> None:
+def _check_text(size: str, place: str, symbols: frozenset[str], known: set[str]) -> None:
+    try:
+        _check_size(size, symbols, known)
+    except ValueError as error:
+        raise ValueError(f"{place} {error}") from error
+
+
+def _check_extents(step: Step, result: Buffer, symbols: frozenset[str], known: set[str]) -> None:
+    place = f"step {step.node!r}"
     values = step.attributes.get("values")
     if not isinstance(values, list):
         raise ValueError(f"{place} has no values")
@@ -178,64 +224,77 @@ def _check_extents(step: Step, place: str, result: Buffer, symbols: frozenset[st
         if type(value) is not int and not isinstance(value, str):
             raise ValueError(f"{place} has a value that is no extent")
         if isinstance(value, str):
-            _check_size(value, place, symbols, known)
+            _check_text(value, place, symbols, known)
 
 
 def _check_flow(plan: Plan) -> None:
-    """Every name is defined before it is read, and nothing is written twice."""
+    """Raise ValueError unless every name is written before it is read, and nothing twice.
+
+    Outputs are written, and not in memory that later steps may use.  All names that steps have are buffers.
+    """
     _check_distinct(plan.inputs, "input")
     _check_distinct(plan.outputs, "output")
     written = _Written(plan)
+    buffers = plan.buffers
     for name in plan.inputs:
-        if name not in plan.buffers or plan.buffers[name].role != "input" or plan.buffers[name].shape is None:
+        if name not in buffers or buffers[name].role != "input" or buffers[name].shape is None:
             raise ValueError(f"input {name!r} is no input buffer")
         written.add(name)
-    for buffer in plan.buffers.values():
-        if buffer.role == "input" and not written.has(buffer.name):
-            raise ValueError(f"buffer {buffer.name!r} is an input that the plan does not list")
+    for name, buffer in buffers.items():
+        if buffer.role == "input" and not written.has(name):
+            raise ValueError(f"buffer {name!r} is an input that the plan does not list")
         if buffer.tensor is not None:
-            written.add(buffer.name)
-    for step in plan.steps:
-        _check_order(step, written)
+            written.add(name)
+    _check_order(plan, written)
     for name in plan.outputs:
-        if name not in plan.buffers or not written.has(name):
+        if name not in buffers or not written.has(name):
             raise ValueError(f"output {name!r} is not written")
-        if plan.buffers[_root(name, plan)].role == "inner":
+        if buffers[buffers[name].alias or name].role == "inner":
             raise ValueError(f"output {name!r} lies in memory that later steps may use")
 
 
-def _check_order(step: Step, written: _Written) -> None:
-    for name in filter(None, step.inputs):
-        if not written.has(name):
-            raise ValueError(f"step {step.node!r} reads {name!r} before it is written")
-    for name in filter(None, step.outputs):
-        if not written.add(name):
-            raise ValueError(f"step {step.node!r} writes {name!r}, which is written already")
+def _check_order(plan: Plan, written: _Written) -> None:
+    for step in plan.steps:
+        for name in step.inputs:
+            if name and not written.has(name):
+                raise ValueError(f"step {step.node!r} reads {name!r} before it is written")
+        for name in step.outputs:
+            if name and not written.add(name):
+                raise ValueError(f"step {step.node!r} writes {name!r}, which is written already")
 
 
 class _Written:
     """The buffers that are written so far; of those with views the elements that are."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+        self._buffers = plan.buffers
+        self._roots = {name: buffer.alias or name for name, buffer in plan.buffers.items()}
         self._whole: set[str] = set()
         self._parted = {buffer.alias: Coverage() for buffer in plan.buffers.values() if is_view(buffer)}
+        self._stripes: dict[str, Stripe] = {}
 
     def add(self, name: str) -> bool:
         """Note that buffer `name` is written; False where some of it was before."""
-        root = _root(name, self._plan)
+        root = self._roots[name]
         if root in self._parted:
-            return self._parted[root].write(find_stripe(self._plan.buffers[name], self._plan.buffers[root]))
-        is_new = root not in self._whole
+            return self._parted[root].write(self._find_stripe(name, root))
+        if root in self._whole:
+            return False
         self._whole.add(root)
-        return is_new
+        return True
 
     def has(self, name: str) -> bool:
         """True where all of buffer `name` is written."""
-        root = _root(name, self._plan)
-        if root in self._parted:
-            return self._parted[root].covers(find_stripe(self._plan.buffers[name], self._plan.buffers[root]))
-        return root in self._whole
+        root = self._roots[name]
+        return root in self._whole or (
+            root in self._parted and self._parted[root].covers(self._find_stripe(name, root))
+        )
+
+    def _find_stripe(self, name: str, root: str) -> Stripe:
+        stripe = self._stripes.get(name)
+        if stripe is None:
+            stripe = self._stripes[name] = find_stripe(self._buffers[name], self._buffers[root])
+        return stripe
 
 
 def _check_distinct(names: Iterable[str], what: str) -> None:
@@ -244,7 +303,3 @@ def _check_distinct(names: Iterable[str], what: str) -> None:
         if name in seen:
             raise ValueError(f"{what} {name!r} occurs twice")
         seen.add(name)
-
-
-def _root(name: str, plan: Plan) -> str:
-    return plan.buffers[name].alias or name

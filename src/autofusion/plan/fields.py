@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import chain
 from typing import TypeVar, cast
 
@@ -100,19 +100,19 @@ class Fields:
 
 
 class Table:
-    """A list of JSON objects that have exactly the keys `names`, read column by column: a plan has thousands of fields.
+    """A JSON object of columns: lists of one length under exactly the keys `names`; a plan has thousands of fields.
 
-    `place` says where the list stands.  Raises ValueError, naming the place, as `Fields` does.
+    `place` says where the object stands.  Raises ValueError, naming the place, as `Fields` does.
     """
 
-    def __init__(self, place: str, items: Sequence[object], names: tuple[str, ...]) -> None:
+    def __init__(self, place: str, value: object, names: tuple[str, ...]) -> None:
         self.place = place
-        keys = set(names)
-        for index, item in enumerate(items):
-            if type(item) is not dict or cast(dict[str, object], item).keys() != keys:
-                Fields(f"{place}[{index}]", cast(object, item), names)
-        rows = cast(Sequence[dict[str, object]], items)
-        self._columns = {name: [row[name] for row in rows] for name in names}
+        fields = Fields(place, value, names)
+        self._columns = {name: fields.items(name) for name in names}
+        self.rows = len(self._columns[names[0]])
+        for name, column in self._columns.items():
+            if len(column) != self.rows:
+                raise ValueError(f"{place}.{name} has {len(column)} items, {place}.{names[0]} has {self.rows}")
 
     def texts(self, name: str) -> list[str]:
         """A column of strings."""
@@ -127,7 +127,7 @@ class Table:
         column = self.texts(name)
         if not set(column) <= set(choices):
             index, text = next((index, text) for index, text in enumerate(column) if text not in choices)
-            raise ValueError(f"{self.place}[{index}].{name} is {text!r:.40}, not one of {', '.join(choices)}")
+            raise ValueError(f"{self.place}.{name}[{index}] is {text!r:.40}, not one of {', '.join(choices)}")
         return column
 
     def numbers(self, name: str) -> list[int]:
@@ -157,7 +157,7 @@ class Table:
         column = self._columns[name]
         if not set(map(type, column)) <= kinds:
             index, value = next((index, value) for index, value in enumerate(column) if type(value) not in kinds)
-            raise _wrong_type(f"{self.place}[{index}].{name}", value, kinds)
+            raise _wrong_type(f"{self.place}.{name}[{index}]", value, kinds)
         return column
 
     def _check_items(self, name: str, column: list[list[object]], kinds: set[type]) -> list[list[object]]:
@@ -165,7 +165,7 @@ class Table:
             index, wrong = next(
                 (index, item) for index, items in enumerate(column) for item in items if type(item) not in kinds
             )
-            raise _wrong_type(f"{self.place}[{index}].{name}", wrong, kinds)
+            raise _wrong_type(f"{self.place}.{name}[{index}]", wrong, kinds)
         return column
 
 

@@ -1,22 +1,20 @@
 """The JSON form of a plan: `dump_plan` writes it and `parse_plan` reads it back.
 
-The text is ASCII with sorted keys, so that equal plans have equal bytes.  Numbers that JSON
-lacks are written `{"$float": "inf"}` (or `"-inf"`, `"nan"`).
+The text is ASCII with sorted keys, so that equal plans have equal bytes.  Buffers, tensors and steps are columns: a
+list for each of their fields.  Numbers that JSON lacks are written `{"$float": "inf"}` (or `"-inf"`, `"nan"`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, cast
 
 from autofusion.plan.fields import Fields, Table, format_json, parse_json
 from autofusion.plan.records import Buffer, Limits, Plan, Setting, Step, Tensor
 
 _PLAN = ("backend", "inputs", "outputs", "symbols", "limits", "gears", "buffers", "tensors", "steps")
-_BUFFER = ("name", "dtype", "shape", "role", "layout", "pitch", "alias", "tensor", "offset")
-_TENSOR = ("name", "dtype", "shape", "offset", "bytes")
-_STEP = ("kernel", "node", "op", "inputs", "outputs", "attributes", "origin")
+_BUFFER, _TENSOR, _STEP = Buffer._fields, Tensor._fields, Step._fields
 _FLOAT = "$float"
 
 
@@ -29,11 +27,19 @@ def dump_plan(plan: Plan) -> str:
         "symbols": plan.symbols,
         "limits": dict(plan.limits),
         "gears": plan.gears,
-        "buffers": [{**buffer._asdict(), "name": name} for name, buffer in plan.buffers.items()],
-        "tensors": [tensor._asdict() for tensor in plan.tensors],
-        "steps": [{**step._asdict(), "attributes": encode_setting(step.attributes)} for step in plan.steps],
+        "buffers": _list_columns(_BUFFER, [buffer._replace(name=name) for name, buffer in plan.buffers.items()]),
+        "tensors": _list_columns(_TENSOR, plan.tensors),
+        "steps": _list_columns(_STEP, [step._replace(attributes=_encode_attributes(step)) for step in plan.steps]),
     }
     return format_json(record)
+
+
+def _list_columns(names: tuple[str, ...], records: Sequence[tuple[object, ...]]) -> dict[str, list[object]]:
+    return {name: [record[index] for record in records] for index, name in enumerate(names)}
+
+
+def _encode_attributes(step: Step) -> dict[str, Setting]:
+    return cast(dict[str, Setting], encode_setting(step.attributes))
 
 
 def parse_plan(text: str | bytes) -> Plan:
@@ -85,7 +91,7 @@ def decode_setting(value: object) -> Setting:
 
 
 def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
-    buffers = _read_buffers(Table("plan.buffers", plan.items("buffers"), _BUFFER))
+    buffers = _read_buffers(Table("plan.buffers", plan.fields["buffers"], _BUFFER))
     named = {buffer.name: buffer for buffer in buffers}
     if len(named) != len(buffers):
         raise ValueError("plan.buffers holds two buffers of one name")
@@ -95,8 +101,8 @@ def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
         outputs=plan.texts("outputs"),
         symbols=plan.texts("symbols"),
         buffers=named,
-        tensors=_read_tensors(Table("plan.tensors", plan.items("tensors"), _TENSOR)),
-        steps=_read_steps(Table("plan.steps", plan.items("steps"), _STEP), decode),
+        tensors=_read_tensors(Table("plan.tensors", plan.fields["tensors"], _TENSOR)),
+        steps=_read_steps(Table("plan.steps", plan.fields["steps"], _STEP), decode),
         limits=_read_limits(plan.object("limits")),
         gears=tuple(_read_gear(index, gear) for index, gear in enumerate(plan.items("gears"))),
     )

@@ -24,14 +24,18 @@ class Stripe(Record):
         """Number of elements of one image stack, in the same count."""
         return max(self.last - self.row, 0) * max(self.end - self.first, 0)
 
-    def meet(self, other: Stripe) -> Stripe:
-        """What both have, of area 0 where that is nothing."""
-        return Stripe(
-            max(self.row, other.row),
-            min(self.last, other.last),
-            max(self.first, other.first),
-            min(self.end, other.end),
-        )
+    def holds(self, other: Stripe) -> bool:
+        """True where `other` reaches beyond no end of this one."""
+        return self.row <= other.row and other.last <= self.last and self.first <= other.first and other.end <= self.end
+
+    def share(self, other: Stripe) -> int:
+        """The area of what both have."""
+        row, last, first, end = self
+        other_row, other_last, other_first, other_end = other
+        # A plan is checked by thousands of these, and comparisons take half the time of `min` and `max`.
+        rows = (other_last if other_last < last else last) - (other_row if other_row > row else row)
+        channels = (other_end if other_end < end else end) - (other_first if other_first > first else first)
+        return rows * channels if rows > 0 and channels > 0 else 0
 
 
 def is_view(buffer: Buffer) -> bool:
@@ -57,7 +61,7 @@ def find_stripe(buffer: Buffer, root: Buffer) -> Stripe:
     if others:
         stripe = Stripe(row, row + 1, first, first + channels)
         is_alike = _rows(buffer) == _rows(root)
-    if not is_alike or buffer.offset < 0 or stripe.meet(whole) != stripe:
+    if not is_alike or buffer.offset < 0 or not whole.holds(stripe):
         raise ValueError(f"buffer {buffer.name!r} has elements that {root.name!r} has not")
     return stripe
 
@@ -70,13 +74,13 @@ class Coverage:
 
     def write(self, stripe: Stripe) -> bool:
         """Note that `stripe` is written; False where some of it was before."""
-        is_new = all(stripe != other and not stripe.meet(other).area for other in self._written)
+        is_new = all(stripe != other and not stripe.share(other) for other in self._written)
         self._written.append(stripe)
         return is_new
 
     def covers(self, stripe: Stripe) -> bool:
         """True where something is written, and all of `stripe`; stripes were written once each."""
-        return bool(self._written) and sum(stripe.meet(other).area for other in self._written) == stripe.area
+        return bool(self._written) and sum(map(stripe.share, self._written)) == stripe.area
 
 
 def _whole(root: Buffer) -> Stripe:

@@ -173,7 +173,7 @@ class Frame:
         for step in reversed(self._plan.steps):
             written = (buffers[other] for other in step.outputs if other)
             shared = (buffer for buffer in written if (buffer.alias or buffer.name) == root.name)
-            if any(find_stripe(buffer, root).meet(own).area for buffer in shared):
+            if any(find_stripe(buffer, root).share(own) for buffer in shared):
                 return step
         return None
 
