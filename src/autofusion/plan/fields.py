@@ -11,6 +11,9 @@ from autofusion.plan.records import Size
 
 T = TypeVar("T")
 
+ABSENT = -1
+"""The number of an operand that is absent."""
+
 _NONE = type(None)
 
 
@@ -152,6 +155,30 @@ class Table:
         column = cast("list[list[object] | None]", self._read(name, {list, _NONE}))
         self._check_items(name, [items or [] for items in column], {int, str})
         return [None if items is None else cast(tuple[Size, ...], tuple(items)) for items in column]
+
+    def entries(self, name: str, texts: list[str]) -> list[tuple[str, ...]]:
+        """A column of lists of numbers of `texts`, `ABSENT` for "": the texts."""
+        column = cast(list[tuple[int, ...]], self.tuples(name, int))
+        allowed = range(ABSENT, len(texts))
+        if not all(number in allowed for number in set(chain.from_iterable(column))):
+            index, wrong = next(
+                (index, item) for index, items in enumerate(column) for item in items if item not in allowed
+            )
+            raise self._unknown_entry(f"{name}[{index}]", wrong, texts)
+        # The last one has the number -1 as well.
+        known = [*texts, ""]
+        return [tuple([known[number] for number in numbers]) for numbers in column]
+
+    def optional_entries(self, name: str, texts: list[str]) -> list[str | None]:
+        """A column of numbers of `texts` and nulls: the texts."""
+        column = self.optional_numbers(name)
+        for index, number in enumerate(column):
+            if number is not None and not 0 <= number < len(texts):
+                raise self._unknown_entry(f"{name}[{index}]", number, texts)
+        return [None if number is None else texts[number] for number in column]
+
+    def _unknown_entry(self, place: str, number: int, texts: list[str]) -> ValueError:
+        return ValueError(f"{self.place}.{place} is {number}, and there are {len(texts)} names")
 
     def _read(self, name: str, kinds: set[type]) -> list[object]:
         column = self._columns[name]

@@ -1,7 +1,8 @@
 """The JSON form of a plan: `dump_plan` writes it and `parse_plan` reads it back.
 
 The text is ASCII with sorted keys, so that equal plans have equal bytes.  Buffers, tensors and steps are columns: a
-list for each of their fields.  Numbers that JSON lacks are written `{"$float": "inf"}` (or `"-inf"`, `"nan"`).
+list for each of their fields.  Steps and aliases name buffers by their number.  Numbers that JSON lacks are written
+`{"$float": "inf"}` (or `"-inf"`, `"nan"`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, cast
 
-from autofusion.plan.fields import Fields, Table, format_json, parse_json
+from autofusion.plan.fields import ABSENT, Fields, Table, format_json, parse_json
 from autofusion.plan.records import Buffer, Limits, Plan, Setting, Step, Tensor
 
 _PLAN = ("backend", "inputs", "outputs", "symbols", "limits", "gears", "buffers", "tensors", "steps")
@@ -19,7 +20,21 @@ _FLOAT = "$float"
 
 
 def dump_plan(plan: Plan) -> str:
-    """The JSON text of `plan`; raises ValueError for a step attribute that is no `Setting`."""
+    """The JSON text of `plan`, whose steps name buffers alone; raises ValueError for what is no `Setting`."""
+    numbers = {"": ABSENT, **{name: number for number, name in enumerate(plan.buffers)}}
+    buffers = [
+        {**buffer._asdict(), "name": name, "alias": None if buffer.alias is None else numbers[buffer.alias]}
+        for name, buffer in plan.buffers.items()
+    ]
+    steps = [
+        {
+            **step._asdict(),
+            "inputs": [numbers[name] for name in step.inputs],
+            "outputs": [numbers[name] for name in step.outputs],
+            "attributes": encode_setting(step.attributes),
+        }
+        for step in plan.steps
+    ]
     record = {
         "backend": plan.backend,
         "inputs": plan.inputs,
@@ -27,19 +42,15 @@ def dump_plan(plan: Plan) -> str:
         "symbols": plan.symbols,
         "limits": dict(plan.limits),
         "gears": plan.gears,
-        "buffers": _list_columns(_BUFFER, [buffer._replace(name=name) for name, buffer in plan.buffers.items()]),
-        "tensors": _list_columns(_TENSOR, plan.tensors),
-        "steps": _list_columns(_STEP, [step._replace(attributes=_encode_attributes(step)) for step in plan.steps]),
+        "buffers": _list_columns(_BUFFER, buffers),
+        "tensors": _list_columns(_TENSOR, [tensor._asdict() for tensor in plan.tensors]),
+        "steps": _list_columns(_STEP, steps),
     }
     return format_json(record)
 
 
-def _list_columns(names: tuple[str, ...], records: Sequence[tuple[object, ...]]) -> dict[str, list[object]]:
-    return {name: [record[index] for record in records] for index, name in enumerate(names)}
-
-
-def _encode_attributes(step: Step) -> dict[str, Setting]:
-    return cast(dict[str, Setting], encode_setting(step.attributes))
+def _list_columns(names: tuple[str, ...], records: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    return {name: [record[name] for record in records] for name in names}
 
 
 def parse_plan(text: str | bytes) -> Plan:
@@ -102,7 +113,7 @@ def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
         symbols=plan.texts("symbols"),
         buffers=named,
         tensors=_read_tensors(Table("plan.tensors", plan.fields["tensors"], _TENSOR)),
-        steps=_read_steps(Table("plan.steps", plan.fields["steps"], _STEP), decode),
+        steps=_read_steps(Table("plan.steps", plan.fields["steps"], _STEP), [*named], decode),
         limits=_read_limits(plan.object("limits")),
         gears=tuple(_read_gear(index, gear) for index, gear in enumerate(plan.items("gears"))),
     )
@@ -128,14 +139,15 @@ def _read_gear(index: int, value: object) -> dict[str, int]:
 
 
 def _read_buffers(table: Table) -> list[Buffer]:
+    names = table.texts("name")
     columns = (
-        table.texts("name"),
+        names,
         table.texts("dtype"),
         table.optional_sizes("shape"),
         table.choices("role", ("input", "output", "constant", "inner")),
         table.choices("layout", ("plain", "nhwc")),
         table.optional_numbers("pitch"),
-        table.optional_texts("alias"),
+        table.optional_entries("alias", names),
         table.optional_numbers("tensor"),
         table.numbers("offset"),
     )
@@ -153,13 +165,13 @@ def _read_tensors(table: Table) -> tuple[Tensor, ...]:
     return tuple(map(Tensor._make, zip(*columns, strict=True)))
 
 
-def _read_steps(table: Table, decode: Callable[[object], object]) -> tuple[Step, ...]:
+def _read_steps(table: Table, names: list[str], decode: Callable[[object], object]) -> tuple[Step, ...]:
     columns = (
         table.texts("kernel"),
         table.texts("node"),
         table.texts("op"),
-        table.tuples("inputs", str),
-        table.tuples("outputs", str),
+        table.entries("inputs", names),
+        table.entries("outputs", names),
         map(decode, table.objects("attributes")),
         table.tuples("origin", str),
     )
