@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -80,15 +80,17 @@ class BlockCheck:
         others = min(whole, (whole * workers + ahead) // (workers + 1)) if workers else 0
         self._places = [others * worker // workers for worker in range(workers)] + [others, whole]
         self._found = [0] * (workers + 1)
-        self._threads = [threading.Thread(target=self._read, args=(worker,)) for worker in range(workers)]
-        for thread in self._threads:
-            thread.start()
+        self._unfinished = [_thread.allocate_lock() for _ in range(workers)]
+        for worker, lock in enumerate(self._unfinished):
+            lock.acquire()
+            # threading.Thread waits until the thread runs.
+            _thread.start_new_thread(self._read_aside, (worker, lock))
 
     def finish(self) -> int | None:
         """Read the rest; the number of the first block that does not fit its digest, None where all do."""
-        self._read(len(self._threads))
-        for thread in self._threads:
-            thread.join()
+        self._read(len(self._unfinished))
+        for lock in self._unfinished:
+            lock.acquire()
         for worker, found in enumerate(self._found):
             first, last = self._places[worker : worker + 2]
             if found != self._join_expected(first, last):
@@ -97,6 +99,12 @@ class BlockCheck:
         whole = self._places[-1]
         rest = self._data[whole * BLOCK :]
         return whole if rest.nbytes and zlib.crc32(rest) != _parse_digest(self._expected[whole]) else None
+
+    def _read_aside(self, worker: int, lock: _thread.LockType) -> None:
+        try:
+            self._read(worker)
+        finally:
+            lock.release()
 
     def _read(self, worker: int) -> None:
         # One call for all blocks: a thread that ends a call waits until another one gives the interpreter up.

@@ -37,7 +37,7 @@ from autofusion.record import Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PLAN_BYTES = 1 << 14
+_PLAN_BYTES = 1 << 13
 """Bytes of a plan that are parsed in the time in which another thread reads a MiB of weights."""
 
 

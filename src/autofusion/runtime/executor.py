@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import _thread
 from collections import OrderedDict
 from collections.abc import Mapping
 
@@ -39,7 +39,8 @@ class NativeExecutor:
         self._native = load_library() if any(step.kernel in KERNEL_CODES for step in plan.steps) else None
         self._host_steps = prepare_host_steps(plan)
         self._strings = read_strings(plan, weights)
-        self._lock = threading.Lock()
+        # The module threading takes half a millisecond to import.
+        self._lock = _thread.allocate_lock()
         self._bindings: OrderedDict[tuple[int, ...], Binding] = OrderedDict()
         self._free: list[Frame] = []
 
