@@ -37,7 +37,7 @@ from autofusion.record import Record
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PLAN_BYTES = 1 << 13
+_PLAN_BYTES = 1 << 12
 """Bytes of a plan that are parsed in the time in which another thread reads a MiB of weights."""
 
 
@@ -150,7 +150,9 @@ def _check_artifact(file: str, data: memoryview, verify_weights: bool) -> Artifa
     except ValueError as error:
         raise _DamagedError("AF511", str(error)) from error
     _check_entries(entries, places, manifest)
+    # The other threads need the interpreter to begin; what comes next leaves it to them for a while.
     check = _start_check(entries, manifest) if verify_weights else None
+    _check_bytes(entries, places, manifest)
     plan = _read_plan(entries, manifest)
     damaged = None if check is None else check.finish()
     if damaged is not None:
@@ -173,11 +175,13 @@ def _check_entries(entries: Mapping[str, memoryview], places: Mapping[str, Entry
     for name, record in manifest.entries.items():
         if entries[name].nbytes != record.bytes:
             raise _DamagedError("AF513", f"{name} has {entries[name].nbytes} bytes, the manifest says {record.bytes}")
-        if name == WEIGHTS:
-            continue
-        _check_crc(entries[name], places[name])
     if places[WEIGHTS].offset % ALIGNMENT:
         raise _DamagedError("AF511", f"{WEIGHTS} does not start at a multiple of {ALIGNMENT} bytes")
+
+
+def _check_bytes(entries: Mapping[str, memoryview], places: Mapping[str, Entry], manifest: Manifest) -> None:
+    for name in (PLAN, GRAPH, REPORT):
+        _check_crc(entries[name], places[name])
     if hash_bytes(entries[PLAN]) != manifest.entries[PLAN].sha256:
         raise _DamagedError("AF513", f"the bytes of {PLAN} do not fit their digest")
 
