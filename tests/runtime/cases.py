@@ -94,7 +94,7 @@ def data_cases() -> dict[str, Case]:
         "pad": Case("pad", [x, draw(1)], {"pads": [0, 0, 1, 2, 0, 0, 1, 0], "mode": "constant"}, (2, 5, 6, 5)),
         "resize": Case("resize", [x], {"mode": "linear", "scales": [2.0, 1.0], **window}, (2, 5, 8, 3)),
         "range": Case("range", [np.int32(1).reshape(()), np.int32(2).reshape(())], {}, (9,), dtype="int32"),
-        "triangle": Case("triangle", [wide], {"diagonal": 1, "upper": True}, wide.shape, dtype="int64"),
+        "triangle": Case("triangle", [wide], {"diagonal": [1, 0], "upper": True}, wide.shape, dtype="int64"),
         "filter": Case("filter", [draw(16, 5, 3, 3)], {"tile": 2}, (16, 1, 5, 16)),
         "softmax": Case("softmax", [x], {"axis": 1, "log": False}, x.shape),
         "reduce": Case("reduce", [x], {"kind": "sum", "axes": [1, 3]}, (2, 4)),

@@ -116,7 +116,7 @@ def pad(n: int) -> Case:
 
 
 def make_triangle(n: int) -> Case:
-    return Case("triangle", [count(2, 5, n)], {"diagonal": 1, "upper": True}, (2, 5, n), dtype="int32")
+    return Case("triangle", [count(2, 5, n)], {"diagonal": [1, 0], "upper": True}, (2, 5, n), dtype="int32")
 
 
 def affine(n: int, epilogue: Mapping[str, Any] = PLAIN_EPILOGUE) -> Case:

@@ -51,12 +51,12 @@ def check_plan(plan: Plan, weight_bytes: int) -> None:
 
 
 def _check_extents_allowed(plan: Plan) -> None:
-    """Limits are those of symbols, and every gear has an extent within them for each symbol."""
-    for symbol, (low, high) in plan.limits.items():
-        if symbol not in plan.symbols:
-            raise ValueError(f"limits are those of {symbol!r}, which is no symbol of the plan")
+    """Limits are those of symbols or sizes over them, and every gear has an extent within them for each symbol."""
+    for size, (low, high) in plan.limits.items():
+        if not size_symbols(size) <= set(plan.symbols):
+            raise ValueError(f"limits are those of {size!r}, which is no size over symbols of the plan")
         if not 0 <= low < _MAX_EXTENT or (high is not None and not low <= high < _MAX_EXTENT):
-            raise ValueError(f"symbol {symbol!r} has the impossible limits {low} and {high}")
+            raise ValueError(f"extent {size!r} has the impossible limits {low} and {high}")
     for gear in plan.gears:
         if set(gear) != set(plan.symbols):
             raise ValueError("a gear does not have an extent for each symbol")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autofusion.ir import Dim, DType, Node, Shape
+from autofusion.ir import Dim, DType, Expr, Node, Shape
 from autofusion.ir.dims import floor_divide, multiply
 from autofusion.lowering.constants import read_float, read_integer, read_integers, read_text
 from autofusion.lowering.data_types import COUNTED, INDICES, MOVED, refuse_types
@@ -12,6 +12,7 @@ from autofusion.lowering.moves import open_strided
 from autofusion.lowering.products import MAX_RANK
 from autofusion.lowering.records import Call
 from autofusion.lowering.workspace import Workspace
+from autofusion.ops.bounds import is_at_least
 from autofusion.ops.operands import content_of, numbers_of
 from autofusion.plan import Setting
 
@@ -95,11 +96,28 @@ def open_triangle(node: Node, workspace: Workspace) -> list[Call] | str:
     result = workspace.scope.value(node.outputs[0])
     if reason := refuse_types(workspace, MOVED, node.input(0), result.name):
         return reason
-    diagonal = numbers_of(node.input(1), workspace.scope) if node.input(1) else (0,)
+    diagonal = content_of(node.input(1), workspace.scope) if node.input(1) else (0,)
     if diagonal is None or len(diagonal) != 1 or len(result.shape or ()) < 2:
         return "the diagonal is not known before the model runs"
-    settings: dict[str, Setting] = {"diagonal": diagonal[0], "upper": bool(read_integer(node, "upper", 1))}
+    right, down = _split_signs(diagonal[0])
+    if not (is_at_least(right, 0) and is_at_least(down, 0)):
+        return "the sign of the diagonal is not known before the model runs"
+    settings: dict[str, Setting] = {
+        "diagonal": [dim if isinstance(dim, int) else str(dim) for dim in (right, down)],
+        "upper": bool(read_integer(node, "upper", 1)),
+    }
     return [Call("triangle", (node.input(0),), result, settings, absorbed=node.origin)]
+
+
+def _split_signs(number: Dim) -> tuple[Dim, Dim]:
+    """Two extents of which the first less the second is `number`: what it adds, and what it subtracts."""
+    if isinstance(number, int):
+        return max(number, 0), max(-number, 0)
+    added: Dim = 0
+    for monomial, factor in number.terms:
+        if factor > 0:
+            added = added + factor * (Expr(((monomial, 1),)) if monomial else 1)
+    return added, added - number
 
 
 def open_resize(node: Node, workspace: Workspace) -> list[Call] | str:

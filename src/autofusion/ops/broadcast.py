@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autofusion.ir import Dim, Node, Shape
-from autofusion.ir.dims import Call, Expr, maximum
+from autofusion.ir.dims import Call, Expr, Monomial, maximum
 from autofusion.ops.faults import SHAPES_CONTRADICT, describe, fault
 from autofusion.ops.table import Scope
+
+Cut = tuple[Dim, Dim]
+"""An extent, and what it is held back at."""
+
+_MOST_CHOICES = 8
+"""Of an extent with more minima than give so many choices none is looked at."""
 
 
 def broadcast_extents(left: Dim, right: Dim) -> Dim:
@@ -59,9 +65,40 @@ def broadcast_operands(node: Node, names: Sequence[str], scope: Scope) -> Shape 
     return total if len(known) == len(names) else None
 
 
+def lift_cuts(dim: Dim) -> tuple[tuple[Dim, tuple[Cut, ...]], ...]:
+    """What `dim` is where its minima cut nothing off, and those cuts: one entry for each choice of what they hold back.
+
+    Of a table of 512 rows that is cut from `past` to `past + n` there are `max(0, min(512, past + n) - past)` rows
+    left, which lifted is `n`, and the cut `past + n` at 512.
+    """
+    if isinstance(dim, int):
+        return ((dim, ()),)
+    found: list[tuple[Dim, tuple[Cut, ...]]] = [(0, ())]
+    for monomial, factor in dim.terms:
+        choices = _lift_atom(monomial)
+        if len(found) * len(choices) > _MOST_CHOICES:
+            return ((dim, ()),)
+        found = [(total + factor * part, (*cuts, *more)) for total, cuts in found for part, more in choices]
+    return tuple(found)
+
+
+def _lift_atom(monomial: Monomial) -> Sequence[tuple[Dim, tuple[Cut, ...]]]:
+    call = monomial[0] if len(monomial) == 1 else None
+    if isinstance(call, Call) and call.function == "max" and 0 in (call.left, call.right):
+        return lift_cuts(call.left if call.right == 0 else call.right)
+    if isinstance(call, Call) and call.function == "min":
+        sides = ((call.left, call.right), (call.right, call.left))
+        return [(held, ((held, end),)) for held, end in sides if isinstance(held, Expr)]
+    return [(Expr(((monomial, 1),)) if monomial else 1, ())]
+
+
 def _is_limited_by(small: Dim, great: Dim) -> bool:
-    """True for `min(great, ...)` below `great`, and for `great` = `max(small, ...)`."""
-    return great in _members("min", small) or small in _members("max", great)
+    """True for `min(great, ...)` below `great`, for `great` = `max(small, ...)`, and where minima make `small` less."""
+    return great in _members("min", small) or small in _members("max", great) or _is_cut(small, great)
+
+
+def _is_cut(small: Dim, great: Dim) -> bool:
+    return any(cuts and lifted == great for lifted, cuts in lift_cuts(small))
 
 
 def _members(function: str, dim: Dim) -> tuple[Dim, ...]:

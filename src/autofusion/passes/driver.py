@@ -14,6 +14,7 @@ from autofusion.passes.dead import remove_dead
 from autofusion.passes.einsums import rewrite_einsums
 from autofusion.passes.extents import share_extents
 from autofusion.passes.fold import FOLD_BUDGET, Allowance, fold_constants
+from autofusion.passes.forms import convert_forms
 from autofusion.passes.identity import remove_identities
 from autofusion.passes.idle import remove_idle
 from autofusion.passes.indices import settle_indices
@@ -53,6 +54,7 @@ def run_passes(
     passes: dict[str, Callable[[Graph], int]] = {
         "remove_identities": remove_identities,
         "fold_constants": partial(fold_constants, allowance=Allowance.of(graph, fold_budget_bytes)),
+        "convert_forms": convert_forms,
         "inline_branches": inline_branches,
         "rewrite_einsums": rewrite_einsums,
         "remove_casts": remove_casts,

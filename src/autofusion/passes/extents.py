@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+
+import numpy as np
 
 from autofusion.ir import DType, Graph, Node, Shape
-from autofusion.ir.dims import Expr
+from autofusion.ir.dims import Expr, Monomial
 from autofusion.ir.scope import GraphScope
 from autofusion.ops.operands import int64_constant
 from autofusion.passes.build import add_node
 from autofusion.passes.nested import edit_nested
 from autofusion.passes.redirect import hand_on
+
+_NUMBER: tuple[str, Mapping[str, int]] = ("", {})
 
 
 def share_extents(graph: Graph) -> int:
@@ -73,7 +77,62 @@ def _read_from_input(node: Node, scope: GraphScope) -> int:
         axes = int64_constant(f"{node.name}_axes", [0], scope)
         add_node(scope, node.name, "Squeeze", (vector, axes), node.outputs, {}, node.origin)
         return 1
-    return 0
+    return _add_up(node, scope)
+
+
+def _add_up(node: Node, scope: GraphScope) -> int:
+    """Let inputs give one extent that is picked from the Shape of a computed value, where it is a sum of theirs.
+
+    The extents of attention's scores, of which one is a past and a new length, are so read from no inner value.
+    """
+    graph, value = scope.graph, scope.value(node.outputs[0])
+    before = graph.producer(node.inputs[0]) if node.inputs else None
+    if node.op not in ("Gather", "Slice") or before is None or not _is_shape(before) or len(value.content or ()) != 1:
+        return 0
+    (extent,) = value.content or ()
+    places = [_find_place(monomial, graph) for monomial, _ in extent.terms] if isinstance(extent, Expr) else []
+    if not isinstance(extent, Expr) or None in places:
+        return 0
+    graph.remove(node.name)
+    total = ""
+    for place, (_, factor) in zip(places, extent.terms, strict=True):
+        term = _write_term(node, place or _NUMBER, factor, scope)
+        total = _write(node, "Add", (total, term), scope) if total else term
+    wanted = scope.value(node.outputs[0])
+    axes = int64_constant(f"{node.name}_axes", [0], scope)
+    operands = (total, axes) if value.rank else (total,)
+    add_node(scope, node.name, "Unsqueeze" if value.rank else "Identity", operands, (wanted.name,), {}, node.origin)
+    return 1
+
+
+def _find_place(monomial: Monomial, graph: Graph) -> tuple[str, Mapping[str, int]] | None:
+    """The input that has the symbol as an extent, and the window of it for Shape; `_NUMBER` for the number of a sum."""
+    if not monomial:
+        return _NUMBER
+    for name in graph.inputs:
+        window = _find_window((Expr(((monomial, 1),)),), graph.value(name).shape)
+        if window is not None:
+            start, end, whole = window
+            return name, {"start": start} if whole else {"start": start, "end": end}
+    return None
+
+
+def _write_term(node: Node, place: tuple[str, Mapping[str, int]], factor: int, scope: GraphScope) -> str:
+    name, bounds = place
+    number = scope.define_constant(f"{node.name}_factor", np.array(factor, np.int64))
+    if not name:
+        return number
+    vector = _write(node, "Shape", (name,), scope, bounds)
+    extent = _write(node, "Squeeze", (vector, int64_constant(f"{node.name}_axes", [0], scope)), scope)
+    return extent if factor == 1 else _write(node, "Mul", (extent, number), scope)
+
+
+def _write(
+    node: Node, op: str, operands: tuple[str, ...], scope: GraphScope, attributes: Mapping[str, int] | None = None
+) -> str:
+    result = scope.fresh(f"{node.outputs[0]}_{op.lower()}")
+    add_node(scope, scope.fresh(f"{node.name}_{op.lower()}"), op, operands, (result,), attributes, node.origin)
+    return result
 
 
 def _is_shape(node: Node | None) -> bool:

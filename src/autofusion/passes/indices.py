@@ -1,7 +1,7 @@
-"""Gathers that take every element in order, and comparisons of counted numbers that are always true.
+"""Gathers that take every element in order, comparisons of counted numbers that are always true, places of ones.
 
 Exporters write masks by index arithmetic: they flatten the mask of the tokens, count through it and ask whether
-the numbers are at least 0.
+the numbers are at least 0.  Before there was Range they counted by asking where a vector of ones is not 0.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import numpy as np
 from autofusion.ir import Dim, Graph, Node, Shape
 from autofusion.ir.dims import multiply
 from autofusion.ir.scope import GraphScope
-from autofusion.ops.operands import integer
+from autofusion.ops.operands import int64_constant, integer
 from autofusion.passes.affine import Affine, add_affine, affine_of, read_affine
-from autofusion.passes.build import add_view
+from autofusion.passes.build import add_node, add_view
 from autofusion.passes.narrow import may_narrow
 from autofusion.passes.redirect import redirect
 from autofusion.passes.shapes import infer_shapes
@@ -27,6 +27,7 @@ _COMPARISONS = {"GreaterOrEqual": (0, 0), "LessOrEqual": (1, 0), "Greater": (0, 
 def settle_indices(graph: Graph) -> int:
     """Make a Reshape of Gather and GatherND whose indices count through the data, and take out true comparisons.
 
+    The NonZero of a vector of equal numbers other than 0 is a Range.
     A comparison goes where its readers can do with one truth value in the place of many.  Returns the nodes changed.
     """
     changes = sweep(graph, _settle)
@@ -40,6 +41,8 @@ def _settle(node: Node, scope: GraphScope) -> int:
         return _settle_gather(node, scope)
     if node.op == "GatherND":
         return _settle_gather_nd(node, scope)
+    if node.op == "NonZero":
+        return _settle_places(node, scope)
     return _settle_comparison(node, scope) if node.op in _COMPARISONS else 0
 
 
@@ -121,6 +124,25 @@ def _make_view(node: Node, shape: Shape, scope: GraphScope) -> int:
 def _spell(shape: Shape, source: str, scope: GraphScope) -> View | None:
     given = scope.value(source).shape
     return spell_view(shape, given) if given is not None else None
+
+
+def _settle_places(node: Node, scope: GraphScope) -> int:
+    filled = scope.graph.producer(node.inputs[0])
+    if filled is None or filled.op != "ConstantOfShape" or filled.domain or filled.opaque:
+        return 0
+    fill, result = filled.attributes.get("value"), node.outputs[0]
+    if scope.value(filled.outputs[0]).rank != 1 or not isinstance(fill, np.ndarray) or not fill.all():
+        return 0
+    scope.graph.remove(node.name)
+    front = int64_constant(f"{node.name}_axes", [0], scope)
+    names = [scope.fresh(f"{result}_{part}") for part in ("length", "places")]
+    zero, one = (scope.define_constant(f"{node.name}_{step}", np.array(step, np.int64)) for step in (0, 1))
+    add_node(
+        scope, scope.fresh(f"{node.name}_length"), "Squeeze", (filled.inputs[0], front), names[:1], None, node.origin
+    )
+    add_node(scope, scope.fresh(f"{node.name}_range"), "Range", (zero, names[0], one), names[1:], None, node.origin)
+    add_node(scope, node.name, "Unsqueeze", (names[1], front), (result,), None, node.origin)
+    return 1
 
 
 def _settle_comparison(node: Node, scope: GraphScope) -> int:

@@ -195,8 +195,8 @@ KERNELS: dict[str, Kernel] = {
         ),
         # start + i * delta.
         Kernel("range", ("start", "delta"), (), ("plain",)),
-        # Every matrix on and above (below) diagonal `diagonal`, else 0.
-        Kernel("triangle", ("x",), ("diagonal", "upper"), ("plain",)),
+        # Every matrix on and above (below) the diagonal through a column of row 0 and a row of column 0, else 0.
+        Kernel("triangle", ("x",), ("diagonal", "upper"), ("plain",), sizes=("diagonal",)),
         # exp(x) / sum(exp(x)) along `axis`, or with `log` its logarithm.
         Kernel("softmax", ("x",), ("axis", "log"), ("any",)),
         # `kind` (sum mean max min prod sum_square l1 l2) over `axes`.

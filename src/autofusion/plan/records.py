@@ -82,8 +82,9 @@ class Plan(Record):
 
     `inputs` and `outputs` are buffer names in the model's order.  `symbols` lists every
     dimension symbol; its extent is read from the shapes of the given inputs.  `limits` has those of
-    symbols that may not be any number.  `gears` are the only combinations of extents that the model
-    takes, each with a number for every symbol; it takes all where there are none.
+    symbols, and of size expressions over them, that may not be any number.  `gears` are the only
+    combinations of extents that the model takes, each with a number for every symbol; it takes all
+    where there are none.
     """
 
     backend: Literal["native", "reference"]

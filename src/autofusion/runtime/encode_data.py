@@ -212,7 +212,8 @@ def _encode_triangle(bound: BoundStep) -> Fields:
     shape = bound.shape(x)
     if len(shape) < 2 or shape != bound.shape(y) or bound.buffers[x].layout != bound.buffers[y].layout:
         raise ValueError(f"it takes {list(shape)} to {list(bound.shape(y))}")
-    ints = [math.prod(shape[:-2]), *shape[-2:], bound.integer("diagonal"), bound.integer("upper")]
+    right, down = bound.integers("diagonal", 2)
+    ints = [math.prod(shape[:-2]), *shape[-2:], right - down, bound.integer("upper")]
     return [*ints, element_size(bound, x, y)], NO_NUMBERS
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InputError
-from autofusion.plan import Plan
+from autofusion.plan import Plan, evaluate_size, size_symbols
 from autofusion.runtime.shapes import Shape, show_dims, show_shape
 
 
@@ -19,9 +19,10 @@ def check_dims(plan: Plan, shapes: Mapping[str, Shape], dims: Mapping[str, int])
         if all(any(dims.get(name) != extent for name, extent in gear.items()) for gear in plan.gears):
             raise _no_gear(plan, shapes)
         return
-    for symbol, (low, high) in plan.limits.items():
-        if symbol in dims and not low <= dims[symbol] <= (dims[symbol] if high is None else high):
-            raise _outside(plan, symbol, dims[symbol])
+    for size, (low, high) in plan.limits.items():
+        extent = evaluate_size(size, dims) if size_symbols(size) <= dims.keys() else low
+        if not low <= extent <= (extent if high is None else high):
+            raise _outside(plan, size, extent)
 
 
 def show_limits(low: int, high: int | None) -> str:
@@ -31,16 +32,24 @@ def show_limits(low: int, high: int | None) -> str:
     return f"{low} to {high}" if low else f"{high} at most"
 
 
-def _outside(plan: Plan, symbol: str, extent: int) -> InputError:
+def _outside(plan: Plan, limited: str, extent: int) -> InputError:
+    place = _find_place(plan, limited)
+    if not place:
+        parts = [f"{name!r} is {found}" for name in sorted(size_symbols(limited)) if (found := _find_place(plan, name))]
+        place = f"the extent {limited!r}, where {', '.join(parts)}," if parts else f"the extent {limited!r}"
+    text = f"{place} is {extent}, the model takes {show_limits(*plan.limits[limited])}"
+    return InputError(Diagnostic("AF537", text, help="give inputs of other extents"))
+
+
+def _find_place(plan: Plan, size: str) -> str:
+    """The extent of an input that is `size`, as messages name it, or ""."""
     places = (
         f"extent {axis} of input {name!r}"
         for name in plan.inputs
-        for axis, size in enumerate(plan.buffers[name].shape or ())
-        if size == symbol
+        for axis, extent in enumerate(plan.buffers[name].shape or ())
+        if extent == size
     )
-    place = next(places, f"the extent {symbol!r}")
-    text = f"{place} is {extent}, the model takes {show_limits(*plan.limits[symbol])}"
-    return InputError(Diagnostic("AF537", text, help="give inputs of other extents"))
+    return next(places, "")
 
 
 def _no_gear(plan: Plan, shapes: Mapping[str, Shape]) -> InputError:

@@ -15,7 +15,7 @@ from autofusion.artifact import TensorInfo
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import InputError
 from autofusion.ir import DType
-from autofusion.plan import Plan, evaluate_shape
+from autofusion.plan import Plan, evaluate_shape, evaluate_size
 from autofusion.plan.dtypes import element_type
 from autofusion.plan.sizes import size_symbols
 
@@ -28,7 +28,7 @@ MAX_GENERATED = 1 << 32
 
 def choose_dims(plan: Plan, dims: Mapping[str, int]) -> dict[str, int]:
     """`dims`, and extents for the plan's other symbols: those of the first gear that has `dims`, else the number next
-    to `SMALL` within their limits.
+    to `SMALL` within their limits, or the least one where sums of symbols are limited and would be too large.
     """
     fitting = (gear for gear in plan.gears if all(gear.get(name) == dims[name] for name in dims))
     gear = next(fitting, dict[str, int]())
@@ -36,6 +36,10 @@ def choose_dims(plan: Plan, dims: Mapping[str, int]) -> dict[str, int]:
     for symbol in plan.symbols:
         low, high = plan.limits.get(symbol, (0, None))
         chosen.setdefault(symbol, gear.get(symbol, max(low, SMALL if high is None else min(SMALL, high))))
+    for size, (_, most) in plan.limits.items():
+        for symbol in sorted(size_symbols(size) - dims.keys() - gear.keys()):
+            if most is not None and evaluate_size(size, chosen) > most:
+                chosen[symbol] = plan.limits.get(symbol, (0, None))[0]
     return chosen
 
 

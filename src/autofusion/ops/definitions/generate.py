@@ -22,7 +22,10 @@ def count(
 def triangle(
     inputs: Sequence[np.ndarray | None], attributes: Mapping[str, Any], out_shape: tuple[int, ...]
 ) -> np.ndarray:
-    """The elements of every matrix on and above diagonal `diagonal` where `upper`, else on and below; 0 elsewhere."""
-    x, diagonal = required(inputs, 0), int(attributes["diagonal"])
+    """The elements of every matrix on and above a diagonal where `upper`, else on and below it; 0 elsewhere.
+
+    `diagonal` is two numbers: it passes through row 0 in the column that their difference names.
+    """
+    x, (right, down) = required(inputs, 0), attributes["diagonal"]
     cut = np.triu if attributes["upper"] else np.tril
-    return cut(x, diagonal).reshape(out_shape)
+    return cut(x, right - down).reshape(out_shape)
