@@ -15,6 +15,8 @@ from passes.passing import apply, ops, written
 
 CONSTANTS = "int64 zero = {0}, int64 one = {1}, int64[1] first = {0}, int64[1] two = {2}"
 
+SEVERAL = "Shape Squeeze Shape Squeeze Mul Add Unsqueeze"
+
 
 def share(body: str, folder: Path) -> list[str]:
     text = f"g (float[n, s, 4] x) => (int64[k] y) <{CONSTANTS}> {{ {body} }}"
@@ -71,3 +73,22 @@ def test_branches_read_their_own_inputs(tmp_path: Path) -> None:
     remove_dead(graph)
     feeds = {"c": np.array(True), "x": random(1, 2, 3)}
     assert_same(run_runtime(proto, feeds), run_graph(graph, feeds))
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        ("e = Shape(c) y = Gather<axis = 0>(e, one)", "Shape Squeeze Shape Squeeze Add"),
+        ("d = Concat<axis = 1>(c, x) e = Shape(d) y = Gather<axis = 0>(e, one)", "Shape Squeeze Shape Squeeze Mul Add"),
+        ("d = Concat<axis = 1>(c, x) e = Shape(d) y = Gather<axis = 0>(e, row)", SEVERAL),
+        ("d = Pad(c, more) e = Shape(d) y = Gather<axis = 0>(e, one)", "Shape Squeeze Shape Squeeze Add Add"),
+        # Several extents at once stay where they are.
+        ("e = Shape(c) y = Slice(e, first, two)", "Neg Concat Shape Slice"),
+    ],
+)
+def test_a_sum_of_extents_is_computed_from_the_inputs(tmp_path: Path, body: str, left: str) -> None:
+    given = "float[n, s, 4] x, float[n, p, 4] past"
+    more = f"{CONSTANTS}, int64[1] row = {{1}}, int64[6] more = {{0, 1, 0, 0, 1, 0}}"
+    text = f"g ({given}) => (int64 y) <{more}> {{ a = Neg(x) c = Concat<axis = 1>(a, past) {body} }}"
+    feeds = {"x": random(1, 2, 3, 4), "past": random(2, 2, 5, 4)}
+    assert ops(apply(share_extents, text, tmp_path, feeds)) == left

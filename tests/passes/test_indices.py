@@ -149,3 +149,13 @@ def test_steps() -> None:
     assert Affine((N, S), 0, (S, 1)).counts_up()
     assert not Affine((S, N), 0, (1, S)).counts_up()
     assert add_affine(Affine((N,), 0, (1,)), Affine((S,), 0, (1,))) is None
+
+
+@pytest.mark.parametrize(
+    ("fill", "left"),
+    [("int64[1] {1}", "Shape Squeeze Range Unsqueeze"), ("int64[1] {0}", "Shape ConstantOfShape NonZero")],
+)
+def test_places_of_equal_numbers_are_counted(tmp_path: Path, fill: str, left: str) -> None:
+    text = f"g (float[n] x) => (int64[1, k] y) {{ e = Shape(x) o = ConstantOfShape<value = {fill}>(e) y = NonZero(o) }}"
+    for count in (0, 1, 5):
+        assert ops(apply(settle_indices, text, tmp_path, {"x": random(1, count)})) == left

@@ -87,11 +87,13 @@ def _add_up(node: Node, scope: GraphScope) -> int:
     """
     graph, value = scope.graph, scope.value(node.outputs[0])
     before = graph.producer(node.inputs[0]) if node.inputs else None
-    if node.op not in ("Gather", "Slice") or before is None or not _is_shape(before) or len(value.content or ()) != 1:
+    if node.op not in ("Gather", "Slice") or not _is_shape(before) or not value.content or len(value.content) != 1:
         return 0
-    (extent,) = value.content or ()
-    places = [_find_place(monomial, graph) for monomial, _ in extent.terms] if isinstance(extent, Expr) else []
-    if not isinstance(extent, Expr) or None in places:
+    extent = value.content[0]
+    if not isinstance(extent, Expr):
+        return 0
+    places = [_find_place(monomial, graph) for monomial, _ in extent.terms]
+    if None in places:
         return 0
     graph.remove(node.name)
     total = ""
