@@ -13,7 +13,8 @@ from frontend.models import assert_same, parse, random, run_graph, run_runtime, 
 COUNTED = """g (float[n, s, 4] x) => (float[a, b, c] y)
     <int64[1] one = {1}, int64[1] two = {2}>
     { e = Shape(x) l = Slice(e, one, two) o = ConstantOfShape<value = int64[1] {1}>(l)
-      i = NonZero(o) t = Transpose<perm = [1, 0]>(i) q = Squeeze<axes = [1]>(t) z = Gather<axis = 1>(x, q) y = Softmax<axis = AXIS>(z) }"""
+      i = NonZero(o) t = Transpose<perm = [1, 0]>(i) q = Squeeze<axes = [1]>(t)
+      z = Gather<axis = 1>(x, q) y = Softmax<axis = AXIS>(z) }"""
 
 
 @pytest.mark.parametrize(("axis", "opset"), [(2, 11), (1, 11), (-1, 12)])
