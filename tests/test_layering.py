@@ -29,7 +29,7 @@ def allow(always: str, deferred: str = "") -> Rule:
 
 BASE = "version record diagnostics errors cann_passes"
 MIDDLE = f"{BASE} ir ops plan"
-BACK = f"{MIDDLE} decisions frontend patternlang passes fusion lowering artifact report"
+BACK = f"{MIDDLE} decisions frontend patternlang passes fusion tuning lowering artifact report"
 
 # Area -> areas of this package. An area is a folder or module directly under it and may always import itself.
 AREAS = {
@@ -46,13 +46,14 @@ AREAS = {
     "patternlang": allow(MIDDLE),
     "passes": allow(MIDDLE),
     "fusion": allow(f"{MIDDLE} frontend patternlang passes"),
-    "lowering": allow(f"{MIDDLE} decisions frontend patternlang passes fusion"),
+    "tuning": allow(f"{MIDDLE} decisions fusion artifact"),
+    "lowering": allow(f"{MIDDLE} decisions frontend patternlang passes fusion tuning"),
     "report": allow(f"{BASE} decisions"),
     "artifact": allow(f"{BASE} plan"),
     "runtime": allow(f"{BASE} plan artifact", "ops ir"),
     "accounting": allow(BACK),
     "precision": allow(f"{MIDDLE} fusion"),
-    "options": allow(f"{MIDDLE} passes fusion precision"),
+    "options": allow(f"{MIDDLE} passes fusion tuning precision"),
     "compiler": allow(f"{BACK} accounting options precision"),
     "services": allow(f"{BACK} accounting runtime options precision compiler"),
     "compat": allow(f"{BACK} runtime options precision compiler services"),
@@ -76,6 +77,7 @@ PACKAGES = {
     "patternlang": allow("numpy"),
     "passes": allow("numpy"),
     "fusion": allow("numpy"),
+    "tuning": allow(""),
     "lowering": allow("numpy"),
     "report": allow("", "jinja2"),
     "artifact": allow("numpy"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from autofusion.fusion import Controls, Rule
 from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.precision import MODES, Precision
+from autofusion.tuning import Bank, Choice, Key
 
 FULL = CompileOptions(
     backend="reference",
@@ -34,7 +35,18 @@ FULL = CompileOptions(
     outputs=("a", "node:0"),
     output_types={EVERY_OUTPUT: DType.FLOAT, "a": DType.FLOAT16},
     precision=Precision("allow_fp32_to_bf16", {"conv*": "keep.cfg"}, {"Gather": "keep.cfg"}),
+    bank=Bank(
+        "b.json",
+        {
+            Key("operators", "any", "conv a"): Choice("winograd", 4, "made"),
+            Key("graph", "aarch64", "conv_pool a"): Choice("apart"),
+        },
+        "aarch64",
+    ),
 )
+
+
+BANK = cast("dict[str, object]", FULL.to_settings()["bank"])
 
 
 @pytest.mark.parametrize("options", [CompileOptions(), FULL])
@@ -72,6 +84,9 @@ def test_folders_of_patterns_are_recorded_by_name(tmp_path: Path, monkeypatch: p
             {"output_types": {"y": "fp99"}},
             f"options.output_types.y is 'fp99', not one of {', '.join(dtype.value for dtype in DType)}",
         ),
+        ({"bank": {"name": "b"}}, "options.bank lacks or should not have: choices, digest, target"),
+        ({"bank": BANK | {"digest": "0"}}, "options.bank.digest is not that of its choices"),
+        ({"bank": BANK | {"choices": {"ops": {}}}}, "it has 'ops', which is none of operators, graph"),
         ({"gears": [3]}, "options.gears has 3, which is no gear"),
         ({"gears": [{"x": ["n"]}]}, "options.gears.x is 'n', not of type int"),
         ({"extra": 1}, "options lacks or should not have: extra"),

@@ -51,6 +51,7 @@ def compile(  # noqa: A001
     options: CompileOptions | None = None,
     *,
     fusion_rules: RuleSource | None = None,
+    bank: str | Path | None = None,
     verify: bool = False,
     auto_disable: bool = False,
 ) -> Artifact:
@@ -61,6 +62,7 @@ def compile(  # noqa: A001
         output: Where the artifact goes; the suffix `.om` is added where it is missing.
         options: How to compile.
         fusion_rules: Manual rules, a dict or a file of them, that come after those of `options`.
+        bank: A tuning bank, a file or a folder of them, whose choices win over those of a bank in `options`.
         verify: Compare with the unfused model before anything is written.
         auto_disable: Verify, leave a fusion out that puts results beyond their limits, and compile again; the
             report gives `DISABLED(auto_disable)` as the reason.
@@ -80,12 +82,16 @@ def compile(  # noqa: A001
         from autofusion.compiler import compile_model, save_compilation
         from autofusion.fusion import read_rules
         from autofusion.options import CompileOptions
+        from autofusion.tuning import ANY, join_banks, read_bank
     except ModuleNotFoundError as error:
         raise _refuse_missing(error) from error
     chosen = options or CompileOptions()
     if fusion_rules is not None:
         rules = (*chosen.controls.rules, *read_rules(fusion_rules))
         chosen = replace(chosen, controls=replace(chosen.controls, rules=rules))
+    if bank is not None:
+        banks = [*([chosen.bank] if chosen.bank is not None else []), read_bank(Path(bank))]
+        chosen = replace(chosen, bank=join_banks(banks, ANY if chosen.bank is None else chosen.bank.target))
     if not (verify or auto_disable):
         return read_artifact(save_compilation(compile_model(Path(model), chosen), Path(output)))
     from autofusion.services.guard import compile_guarded

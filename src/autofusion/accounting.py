@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from autofusion.decisions import BankUse, LayerChoice
 from autofusion.frontend import Model
 from autofusion.fusion import Fusion, FusionResult, Miss
 from autofusion.ir import Graph, Node
@@ -18,6 +19,7 @@ from autofusion.report.records import (
     NormalizedCount,
     PatternCount,
 )
+from autofusion.tuning import Bank, Key, digest_bank
 
 
 def count_types(graph: Graph) -> Counter[str]:
@@ -41,11 +43,17 @@ def name_operators(graph: Graph) -> dict[str, str]:
 
 
 def build_report(
-    model: Model, before: Counter[str], graph: Graph, result: FusionResult, lowered: Lowered, precision: str
+    model: Model,
+    before: Counter[str],
+    graph: Graph,
+    result: FusionResult,
+    lowered: Lowered,
+    precision: str,
+    bank: Bank | None = None,
 ) -> FusionReport:
     """The report on one compilation: `before` counts the operators of the model as read, `graph` is the fused one.
 
-    `precision` is the precision mode.
+    `precision` is the precision mode, `bank` the tuning bank that lowering had.
     """
     after = count_types(graph)
     displays = {fusion.node: fusion.display for fusion in result.fusions}
@@ -66,7 +74,28 @@ def build_report(
         carried=lowered.carried,
         limits=lowered.plan.limits,
         gears=lowered.plan.gears,
+        layers=lowered.layers,
+        bank=None if bank is None else _count_bank(bank, lowered.layers),
     )
+
+
+def find_taken(bank: Bank, layers: Iterable[LayerChoice]) -> frozenset[Key]:
+    """The keys of the choices in a bank that `layers` took."""
+    return frozenset(_find_keys(bank, (layer for layer in layers if layer.source == "bank")))
+
+
+def _count_bank(bank: Bank, layers: Sequence[LayerChoice]) -> BankUse:
+    taken = find_taken(bank, layers)
+    refused = {*_find_keys(bank, (layer for layer in layers if layer.refused))} - taken
+    unused = len(bank.choices) - len(taken) - len(refused)
+    return BankUse(bank.name, bank.target, digest_bank(bank.narrow(taken)), len(taken), len(refused), unused)
+
+
+def _find_keys(bank: Bank, layers: Iterable[LayerChoice]) -> Iterator[Key]:
+    for layer in layers:
+        found = bank.find(layer.section, layer.layer)
+        if found is not None:
+            yield found[0]
 
 
 def _count_patterns(fusions: Iterable[Fusion], graph: Graph, lowered: Lowered) -> Iterator[PatternCount]:

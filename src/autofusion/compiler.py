@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autofusion.accounting import build_report, count_types, name_operators
+from autofusion.accounting import build_report, count_types, find_taken, name_operators
 from autofusion.artifact import SUFFIX, ArtifactContents, write_artifact
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError, UsageError
@@ -54,7 +54,10 @@ class FusedModel:
 
 @dataclass(frozen=True)
 class Compilation:
-    """A compiled model: what fusion made of it, its plan and weights, and the report on all of it."""
+    """A compiled model: what fusion made of it, its plan and weights, and the report on all of it.
+
+    Of a tuning bank `options` have the choices that were taken, and no others.
+    """
 
     fused: FusedModel
     lowered: Lowered
@@ -90,7 +93,9 @@ def compile_model(path: Path, options: CompileOptions | None = None, *, dump: Du
         dump("plan", render_plan(lowered.plan))
 
     mode = options.precision.mode
-    report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered, mode)
+    report = build_report(fused.model, fused.before, fused.graph, fused.result, lowered, mode, options.bank)
+    if options.bank is not None:
+        options = replace(options, bank=options.bank.narrow(find_taken(options.bank, lowered.layers)))
     return Compilation(fused, lowered, report, options)
 
 
@@ -117,6 +122,7 @@ def lower_model(fused: FusedModel, options: CompileOptions) -> Lowered:
         storage=precision.storage,
         kept=kept,
         halves=carried,
+        bank=options.bank,
     )
     return replace(lowered, carried=tuple(dtype.value for dtype in carried))
 

@@ -16,6 +16,7 @@ from autofusion.passes import FOLD_BUDGET
 from autofusion.plan import Setting, Size
 from autofusion.plan.fields import Fields
 from autofusion.precision import MODES, Mode, Precision
+from autofusion.tuning import Bank, describe_choices, digest_bank, read_choices
 
 EVERY_OUTPUT = ""
 """The key of `CompileOptions.output_types` that stands for all outputs without one of their own."""
@@ -32,7 +33,8 @@ class CompileOptions:
     `exact` forbids algorithms with larger rounding errors than the plain sums of the model: Winograd's filtering.
     `outputs` names the values that take the place of the model's outputs, by value or as `node:index`; () keeps
     the model's own.  `output_types` casts outputs, named likewise or all by `EVERY_OUTPUT`, to another element type.
-    `precision` says which element types may change otherwise.
+    `precision` says which element types may change otherwise.  `bank` has choices for layers that overrule the cost
+    model.
     """
 
     backend: Literal["native", "reference"] = "native"
@@ -46,6 +48,7 @@ class CompileOptions:
     outputs: tuple[str, ...] = ()
     output_types: Mapping[str, DType] = field(default_factory=dict[str, DType])
     precision: Precision = Precision()
+    bank: Bank | None = None
 
     def to_settings(self) -> dict[str, Setting]:
         """The options as the manifest records them: the same on every machine."""
@@ -76,6 +79,7 @@ class CompileOptions:
                 "keep_nodes": dict(sorted(self.precision.keep_nodes.items())),
                 "keep_types": dict(sorted(self.precision.keep_types.items())),
             },
+            "bank": None if self.bank is None else _write_bank(self.bank),
         }
 
     @classmethod
@@ -125,12 +129,26 @@ def _read_settings(settings: Mapping[str, Setting], pattern_directories: tuple[P
         outputs=fields.texts("outputs"),
         output_types={name: DType(types.choice(name, _ELEMENT_TYPES)) for name in types.fields},
         precision=_read_precision(_inner(fields, "precision")),
+        bank=None if fields.fields["bank"] is None else _read_bank(fields),
     )
 
 
 def _read_precision(fields: Fields) -> Precision:
     mode = cast(Mode, fields.choice("mode", MODES))
     return Precision(mode, _read_texts(fields, "keep_nodes") or {}, _read_texts(fields, "keep_types") or {})
+
+
+def _write_bank(bank: Bank) -> dict[str, Setting]:
+    choices = cast("dict[str, Setting]", describe_choices(bank.choices))
+    return {"name": bank.name, "target": bank.target, "digest": digest_bank(bank), "choices": choices}
+
+
+def _read_bank(fields: Fields) -> Bank:
+    record = Fields("options.bank", fields.fields["bank"], ("name", "target", "digest", "choices"))
+    bank = Bank(record.text("name"), read_choices(record.object("choices")), record.text("target"))
+    if digest_bank(bank) != record.text("digest"):
+        raise ValueError("options.bank.digest is not that of its choices")
+    return bank
 
 
 def _read_texts(fields: Fields, name: str) -> dict[str, str] | None:

@@ -101,6 +101,9 @@ def test_reads_a_conversion() -> None:
         precision="must_keep_origin_dtype",
         keep_file=None,
         exact=False,
+        operator_bank=None,
+        graph_bank=None,
+        bank_target="any",
     )
     assert (settings.show_report, settings.show_info) == (True, False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from cli.transcript import transcribe
 from diagnostics.scenarios import Outcome, Scenario, calling, write_model
 from diagnostics.scenarios_model import open_batch, relu
 from services.faults import WRONG_TANH, save_gates, write_patterns
+
+LAYER = "conv x=?x4x6x6 filter=8x4x3x3 y=?x8x6x6 dilations=1,1 group=1 pads=1,1,1,1 strides=1,1"
 
 ATC = ("atc", "--model=net.onnx", "--output=net")
 
@@ -96,6 +99,22 @@ def wrong_switches(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     return ["atc", f"--model={write_model(relu())}", "--output=net", "--fusion_switch_file=switch.cfg"]
 
 
+def bank(entry: dict[str, object]) -> str:
+    """A tuning bank of one entry, for the second convolution of a block."""
+    return json.dumps({"version": 1, "operators": {"any": {LAYER: entry}}})
+
+
+def tuned(text: str) -> Scenario:
+    """`autofusion compile` of a block with a tuning bank that has `text`."""
+
+    def scenario(monkeypatch: pytest.MonkeyPatch) -> Outcome:
+        save_block(Path("net.onnx"))
+        Path("bank.json").write_text(text, encoding="utf-8")
+        return ["compile", "net.onnx", "-o", "net", "--bank", "bank.json"]
+
+    return scenario
+
+
 def host_step(monkeypatch: pytest.MonkeyPatch) -> Outcome:
     from frontend.models import model, node, tensor
 
@@ -152,6 +171,9 @@ SCENARIOS: dict[str, Scenario] = {
     "AF230": gears("x:-1,3", "--dynamic_dims=1,3;2,3", "--input_format=ND"),
     "AF231": gears("x:-1,3", "--dynamic_dims=1;2"),
     "AF232": gears("x:-1,3", "--dynamic_batch_size=1,2", "--dynamic_dims=1;2"),
+    "AF233": tuned(bank({"algorithm": "winograd", "tile": 9, "filters": "made"})),
+    "AF234": tuned('{"version": 2, "layers": {}}'),
+    "AF235": tuned(bank({"algorithm": "fft"})),
     "AF601": other_model,
     "AF602": disagreement,
     "AF603": wrong_results,

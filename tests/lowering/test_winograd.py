@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autofusion.decisions import Option
 from autofusion.ir import Dim, Graph
 from autofusion.lowering import lower
 from autofusion.lowering.decode import decode_node
 from autofusion.lowering.packing import PANEL, pack_conv_weight
 from autofusion.lowering.records import Draft
-from autofusion.lowering.selection import GROWTH, Option, select_algorithms
+from autofusion.lowering.selection import GROWTH, select_algorithms
 from autofusion.lowering.winograd import transform_weight
 from autofusion.lowering.workspace import Workspace
 from autofusion.plan import Step

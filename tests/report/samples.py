@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autofusion.decisions import HostStep, StoredWeight
+from autofusion.decisions import BankUse, HostStep, LayerChoice, Option, StoredWeight
 from autofusion.report.records import (
     FusedNode,
     FusionReport,
@@ -69,6 +69,26 @@ FULL = FusionReport(
     by_type_before={"Relu": 2, "Conv": 2},
     by_type_after={"Resize": 1, "Erf": 1},
     estimated_speedup=1.204,
+)
+_OPTIONS = (
+    Option("direct", 116.2e6),
+    Option("winograd", 43.9e6, 4, stored=True, growth=442_368),
+    Option("winograd", 48.6e6, 4),
+)
+_LAYER = "conv x=1x64x56x56 filter=64x64x3x3 y=1x64x56x56"
+TUNED = replace(
+    ARTICLE,
+    layers=(
+        LayerChoice(("conv1", "relu1"), "operators", _LAYER, _OPTIONS[1], _OPTIONS, "bank", "the tuning bank says so"),
+        LayerChoice(
+            ("conv2",), "operators", _LAYER, _OPTIONS[0], _OPTIONS, "exact", "exact results", "winograd 4x4: inexact"
+        ),
+        LayerChoice(
+            (), "graph", "conv_pool", Option("joined"), (Option("joined"), Option("apart")), "cost", "33 lines"
+        ),
+        LayerChoice(("conv3",), "operators", "conv", Option("direct"), (Option("direct"),), "only", "no other"),
+    ),
+    bank=BankUse("b.json", "any", "1f", 1, 2, 3),
 )
 STORED = replace(
     ARTICLE,

@@ -8,7 +8,7 @@ import pytest
 
 from autofusion.report.json import parse_json, render_json
 from autofusion.report.records import FusionReport
-from report.samples import ARTICLE, FULL, STORED
+from report.samples import ARTICLE, FULL, STORED, TUNED
 
 KEYS = [
     "operators_before",
@@ -28,10 +28,12 @@ KEYS = [
     "carried",
     "limits",
     "gears",
+    "layers",
+    "bank",
 ]
 
 
-@pytest.mark.parametrize("report", [ARTICLE, FULL, STORED])
+@pytest.mark.parametrize("report", [ARTICLE, FULL, STORED, TUNED])
 def test_comes_back_from_json(report: FusionReport) -> None:
     assert report == parse_json(render_json(report))
 
@@ -56,6 +58,11 @@ def test_has_stable_keys_and_a_measured_speedup_only_where_measured() -> None:
             "row 0 of 'normalized': 'sources' is no table",
         ),
         ({"by_type_after": {"Conv": 1.5}}, "'Conv' is 1.5, not a whole number"),
+        ({"bank": {"name": "b"}}, "key 'target' is missing"),
+        (
+            {"layers": [{"nodes": [], "section": "op"}]},
+            "row 0 of 'layers': 'section' is 'op', not one of operators, graph",
+        ),
         ({"estimated_speedup": None}, "'estimated_speedup' is None, not a number"),
     ],
 )

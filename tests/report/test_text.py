@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from autofusion.diagnostics.text import render_text as render_note
+from autofusion.report.layers_text import render_layers
 from autofusion.report.misses import explain_misses
 from autofusion.report.records import MissedNode
 from autofusion.report.text import render_text, summarize
 from conftest import CheckGolden
-from report.samples import ARTICLE, FULL, STORED
+from report.samples import ARTICLE, FULL, STORED, TUNED
 
 ARTICLE_TEXT = """\
 [GE] Graph Fusion Report:
@@ -85,3 +86,8 @@ def test_says_where_no_weight_was_lowered() -> None:
         "[GE]   head (mm): keep.cfg keeps the type of mm",
     ]
     assert summarize(left).endswith(", weights in two bytes 0")
+
+
+def test_shows_layers_and_what_became_of_a_bank(check_golden: CheckGolden) -> None:
+    lines = [*render_layers(TUNED.layers), "", *render_layers(()), "", *render_text(TUNED).splitlines()[-1:]]
+    check_golden("report/layers.txt", "".join(f"{line}\n" for line in lines))

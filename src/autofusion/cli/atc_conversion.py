@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import cast
 
 from autofusion.cli.atc_settings import Choices
 from autofusion.cli.environment import disabled_fusions
 from autofusion.cli.keep_file import read_precision
-from autofusion.cli.output import warn_of_kept_types, warn_of_passes
+from autofusion.cli.output import warn_of_kept_types, warn_of_passes, warn_of_target
 from autofusion.cli.skip_file import read_skip_file
 from autofusion.cli.switch_file import gather_switches
 from autofusion.cli.values import OPEN
+from autofusion.decisions import Section
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import UsageError
 from autofusion.frontend import Model
@@ -20,6 +22,7 @@ from autofusion.ir import DType
 from autofusion.options import EVERY_OUTPUT, CompileOptions
 from autofusion.plan import Size
 from autofusion.precision import Mode
+from autofusion.tuning import Bank, join_banks, read_bank
 
 
 def make_options(choices: Choices) -> CompileOptions:
@@ -40,6 +43,8 @@ def make_options(choices: Choices) -> CompileOptions:
     )
     warn_of_passes(controls)
     warn_of_kept_types(choices.precision, choices.keep_file is not None, "--keep_dtype")
+    bank = _read_bank(choices)
+    warn_of_target(bank, "--bank_target")
     return CompileOptions(
         controls=controls,
         exact=choices.exact,
@@ -49,7 +54,16 @@ def make_options(choices: Choices) -> CompileOptions:
         outputs=choices.outputs,
         output_types={name or EVERY_OUTPUT: DType(text) for name, text in choices.output_types.items()},
         precision=read_precision(cast(Mode, choices.precision), choices.keep_file),
+        bank=bank,
     )
+
+
+def _read_bank(choices: Choices) -> Bank | None:
+    given: tuple[tuple[Path | None, Section], ...] = (
+        (choices.graph_bank, "graph"),
+        (choices.operator_bank, "operators"),
+    )
+    return join_banks([read_bank(path, [section]) for path, section in given if path], choices.bank_target)
 
 
 def check_open_extents(model: Model, shapes: Mapping[str, tuple[Size, ...]]) -> None:

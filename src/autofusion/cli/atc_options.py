@@ -110,7 +110,6 @@ _PRECISIONS_V2 = (
     "mixed_hif8",
 )
 _NO_DEVICE = "there is no device to choose"
-_NO_BANK = "no tuning results are kept in banks"
 _LOSSLESS = "weights are stored as they are"
 _ONE_MACHINE = "a model runs on one machine"
 _NO_CACHE = "kernels are not compiled per model, so none are cached"
@@ -260,8 +259,8 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
             _warn("quant_dumpable", "0|1", "the model is not quantised", ("0",), "integer"),
             _warn("deterministic", "0|1", "results are always reproducible", ("0", "1"), "integer"),
             _warn("deterministic_level", "0|1|2|3", "results are always reproducible", ("0", "1", "2", "3"), "integer"),
-            _warn("mdl_bank_path", "FOLDER", _NO_BANK),
-            _warn("op_bank_path", "FOLDER", _NO_BANK),
+            _yes("mdl_bank_path", "FOLDER|FILE", "A tuning bank for what shares a step.", modes=(0, 3), choices=()),
+            _yes("op_bank_path", "FOLDER|FILE", "A tuning bank for algorithms of layers.", modes=(0, 3), choices=()),
             _no("auto_tune_mode", "MODES", "CANN took it out as well", "drop the option"),
             _no("raw_ge_options", "FILE", "its keys may change results, and are not read", "use the named options"),
             _warn("raw_ge_options_ignore_unsupported", "false|true", "see raw_ge_options", _OFF, "boolean"),
@@ -286,6 +285,14 @@ GROUPS: dict[str, dict[str, tuple[AtcOption, ...]]] = {
                 usual=("off",),
             ),
             _yes("fusion_rules", "FILE", "Manual rules, as TOML or JSON: what becomes one node.", modes=(0, 3)),
+            _yes(
+                "bank_target",
+                "any|x86-64-v3|..",
+                "The instruction set whose choices to take from banks before those for any (default).",
+                modes=(0, 3),
+                usual=("any",),
+                choices=(),
+            ),
             _yes("pattern_dir", '"FOLDER,FOLDER"', "More patterns, and declared operators.", modes=(0, 1, 3)),
         ),
         "Operator Tuning": (

@@ -35,7 +35,8 @@ class Choices:
     `no_fusion_ops` operator types; `skip_file` is the file of nodes to skip, `scope` names or globs of the only nodes
     that may fuse, `rule_file` has manual rules.  `outputs` are the values to compute instead of the model's outputs.
     `output_types` has the element type for each output as ONNX spells it; its key "" stands for all.  `precision` is
-    a mode, `keep_file` names nodes left out of it.  `exact` leaves plain sums alone.
+    a mode, `keep_file` names nodes left out of it.  `exact` leaves plain sums alone.  `operator_bank` and `graph_bank`
+    are files or folders of tuning banks, of which the choices for `bank_target` and for any instruction set count.
     """
 
     shapes: Mapping[str, tuple[Size, ...]]
@@ -56,6 +57,9 @@ class Choices:
     precision: str
     keep_file: Path | None
     exact: bool
+    operator_bank: Path | None
+    graph_bank: Path | None
+    bank_target: str
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,9 @@ def _read_choices(flags: Mapping[str, str]) -> Choices:
         precision=read_precision_mode(flags),
         exact=flags.get("op_select_implmode", "").startswith("high_precision"),
         keep_file=Path(flags["keep_dtype"]) if "keep_dtype" in flags else None,
+        operator_bank=Path(flags["op_bank_path"]) if "op_bank_path" in flags else None,
+        graph_bank=Path(flags["mdl_bank_path"]) if "mdl_bank_path" in flags else None,
+        bank_target=flags.get("bank_target", "any"),
     )
 
 

@@ -11,7 +11,7 @@ import click
 
 from autofusion.cli.environment import disabled_fusions
 from autofusion.cli.gears import read_gears
-from autofusion.cli.output import warn_of_kept_types, warn_of_passes
+from autofusion.cli.output import warn_of_kept_types, warn_of_passes, warn_of_target
 from autofusion.cli.values import parse_dims, parse_shapes, parse_switches, split_names
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
     from autofusion.cli.switch_file import gather_switches
     from autofusion.fusion import Controls, read_rules
     from autofusion.options import CompileOptions
+    from autofusion.tuning import join_banks, read_bank
 
     given = ctx.meta[_KEY]
     disabled = dict.fromkeys(disabled_fusions(), "GE_FUSION_DISABLE_LIST")
@@ -57,6 +58,8 @@ def read_options(ctx: click.Context) -> CompileOptions:
     warn_of_passes(controls)
     warn_of_kept_types(given["precision_mode"], given["keep_dtype"] is not None, "--keep-dtype")
     shapes = parse_shapes(given["input_shape"], "--input-shape") if given["input_shape"] else {}
+    bank = join_banks([read_bank(path) for path in given["bank"]], given["bank_target"])
+    warn_of_target(bank, "--bank-target")
     return CompileOptions(
         backend=given["backend"],
         controls=controls,
@@ -64,6 +67,7 @@ def read_options(ctx: click.Context) -> CompileOptions:
         shapes=shapes,
         gears=read_gears(given, shapes),
         pattern_directories=given["pattern_dir"],
+        bank=bank,
         exact=given["exact"],
         precision=read_precision(given["precision_mode"], given["keep_dtype"]),
     )
@@ -149,6 +153,18 @@ _ROWS = (
         "A folder of patterns and declared operators, read after the built-in ones; repeatable.",
         "patterns",
         type=click.Path(path_type=Path),
+    ),
+    _several(
+        "bank",
+        "FILE|FOLDER",
+        "A tuning bank: what computes layers, whatever the cost model says; repeatable, the later one wins.",
+        type=click.Path(path_type=Path),
+    ),
+    _row(
+        "bank-target",
+        "The instruction set whose choices to take from banks before those for any.",
+        metavar="any|x86-64-v3|..",
+        default="any",
     ),
     _row(
         "input-shape",

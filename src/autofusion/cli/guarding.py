@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from autofusion.cli.output import show_data
+from autofusion.cli.output import show_data, warn_of_bank
 
 if TYPE_CHECKING:
     from autofusion.compiler import Compilation
@@ -38,7 +38,9 @@ def compile_checked(
     from autofusion.compiler import compile_model
 
     if not (verify or auto_disable):
-        return compile_model(model, options), {}
+        compilation = compile_model(model, options)
+        warn_of_bank(compilation.report)
+        return compilation, {}
     from autofusion.services.guard import compile_guarded
 
     guarded = compile_guarded(model, options, auto_disable=auto_disable)
@@ -50,6 +52,7 @@ def compile_checked(
         found = {}
         _show(guarded)
     guarded.refuse()
+    warn_of_bank(guarded.compilation.report)
     return guarded.compilation, found
 
 

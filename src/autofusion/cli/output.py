@@ -10,13 +10,21 @@ import click
 
 from autofusion.cann_passes import UNMATCHED
 from autofusion.diagnostics import Diagnostic, Severity
+from autofusion.diagnostics.codes import with_remedy
 from autofusion.diagnostics.json import render_json
 from autofusion.diagnostics.text import render_text
 from autofusion.report.misses import explain_misses
 from autofusion.report.records import FusionReport
+from autofusion.report.wording import count
 
 if TYPE_CHECKING:
+    from autofusion.decisions import LayerChoice
     from autofusion.fusion import Controls
+    from autofusion.tuning import Bank
+
+
+_SHOWN = 5
+"""Of the layers of a warning so many are shown."""
 
 
 def show_data(text: str) -> None:
@@ -47,6 +55,35 @@ def warn_of_kept_types(mode: str, has_file: bool, option: str) -> None:
         message = f"{option} has no effect: with precision mode must_keep_origin_dtype every node keeps its type"
         remedy = "choose another precision mode, or leave the file out"
         show_diagnostic(Diagnostic("AF206", message, help=remedy, severity=Severity.WARNING))
+
+
+def warn_of_target(bank: Bank | None, option: str) -> None:
+    """Write a warning to stderr where no choice of a tuning bank is for the instruction set that `option` names."""
+    known = sorted({key.target for key in bank.choices}) if bank is not None else []
+    if bank is not None and bank.target not in ("any", *known):
+        message = f"{option} names {bank.target!r}, for which the tuning bank {bank.name!r} has no choices"
+        remedy = f"it has choices for {', '.join(known)}" if known else "it has none at all"
+        show_diagnostic(Diagnostic("AF233", message, help=remedy, severity=Severity.WARNING))
+
+
+def warn_of_bank(report: FusionReport) -> None:
+    """Write a warning to stderr for the choices of a tuning bank that were not possible."""
+    refused: dict[str, list[LayerChoice]] = {}
+    for layer in report.layers:
+        if layer.refused:
+            refused.setdefault(layer.layer, []).append(layer)
+    if report.bank is None or not refused:
+        return
+    shown = [*refused.values()][:_SHOWN]
+    notes = [f"{_spell_nodes(equal)}: {equal[0].refused}" for equal in shown]
+    notes += [f"and {len(refused) - _SHOWN} more"] if len(refused) > _SHOWN else []
+    message = f"choices of the tuning bank {report.bank.name!r} were not taken: {report.bank.refused}"
+    show_diagnostic(with_remedy(Diagnostic("AF233", message, notes=tuple(notes), severity=Severity.WARNING)))
+
+
+def _spell_nodes(equal: list[LayerChoice]) -> str:
+    others = f" and {count(len(equal) - 1, 'equal layer')}" if len(equal) > 1 else ""
+    return f"{equal[0].nodes[0]}{others}"
 
 
 def show_misses(report: FusionReport, *, as_json: bool = False) -> None:

@@ -73,14 +73,15 @@ USE_CODES = (
     Code(
         "AF217",
         "content of a control file",
-        "A file of switches, of nodes to skip or of manual rules has another form, a name twice or a wrong value.",
+        "A file of switches, of nodes to skip or of manual rules, or a tuning bank, has another form, a name twice or "
+        "a wrong value.",
         "Correct the file.",
         "E20003",
     ),
     Code(
         "AF218",
         "no control file",
-        "A file of switches, of nodes to skip or of manual rules is absent or empty.",
+        "A file of switches, of nodes to skip or of manual rules, or a tuning bank, is absent or empty.",
         "Name another file.",
         "E21001",
     ),
@@ -157,6 +158,25 @@ USE_CODES = (
         "Of `--dynamic_batch_size`, `--dynamic_image_size` and `--dynamic_dims` more than one is given.",
         "Pass one of them.",
         "E10009",
+    ),
+    Code(
+        "AF233",
+        "choice of a tuning bank",
+        "A warning: what a tuning bank chooses for a layer is not possible or not exact enough, or it has nothing for "
+        "an instruction set.",
+        "Correct the bank; `autofusion report ARTIFACT --layers` shows what each layer can be computed by.",
+    ),
+    Code(
+        "AF234",
+        "version of a tuning bank",
+        "A tuning bank was written by another version of the compiler.",
+        "Write it again.",
+    ),
+    Code(
+        "AF235",
+        "algorithm of a tuning bank",
+        "A tuning bank names an algorithm that there is not.",
+        "Correct it; the message lists the algorithms.",
     ),
     Code(
         "AF601", "another model", "The artifact was not made from the model it is compared with.", "Compile it again."

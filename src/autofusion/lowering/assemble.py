@@ -48,6 +48,7 @@ def assemble(draft: Draft, nodes: Iterable[str]) -> Lowered:
             for step in draft.steps
             if step.kernel == "host"
         ),
+        layers=draft.layers,
     )
 
 

@@ -25,6 +25,7 @@ from autofusion.lowering.scope import Scope
 from autofusion.lowering.sharing import share_images
 from autofusion.lowering.shuffles import fold_shuffles
 from autofusion.lowering.workspace import Workspace
+from autofusion.tuning import Bank
 
 
 def lower(
@@ -37,6 +38,7 @@ def lower(
     storage: DType | None = None,
     kept: Mapping[str, str] = MappingProxyType({}),
     halves: Sequence[DType] = (),
+    bank: Bank | None = None,
 ) -> Lowered:
     """The plan of `graph` for a backend.
 
@@ -47,6 +49,7 @@ def lower(
     With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for
     those of the ONNX nodes in `kept`, which says of each who wants it so.  Weights that a type of `halves` holds
     without any change are stored in it, which needs no word.
+    What `bank` says of a layer holds, if that is possible and exact enough, whatever the cost model says.
     Operators without a kernel become host steps.  Raises ModelError for an input whose shape is not
     known and for graphs nested too deeply.
     """
@@ -60,8 +63,8 @@ def lower(
     if backend == "native":
         draft = fold_shuffles(assign_layouts(draft))
         grouped = {node.name for node in graph if node.pattern}
-        draft = share_images(join_depthwise(join_pools(draft, grouped), fused))
-        draft = pack_weights(draft, exact=exact, halves=halves)
+        draft = share_images(join_depthwise(join_pools(draft, grouped, bank), fused, bank))
+        draft = pack_weights(draft, exact=exact, halves=halves, bank=bank)
     draft = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:

@@ -8,24 +8,27 @@ from functools import partial
 
 import numpy as np
 
+from autofusion.decisions import Option
 from autofusion.ir import DType
 from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
 from autofusion.lowering.records import Draft
-from autofusion.lowering.selection import Option, select_algorithms
+from autofusion.lowering.selection import select_algorithms
 from autofusion.lowering.winograd import find_options
 from autofusion.plan import Buffer, Step
+from autofusion.tuning import Bank
 
 
-def pack_weights(draft: Draft, *, exact: bool = False, halves: Sequence[DType] = ()) -> Draft:
+def pack_weights(draft: Draft, *, exact: bool = False, halves: Sequence[DType] = (), bank: Bank | None = None) -> Draft:
     """The draft with packed weights for convolutions and for products with a constant matrix.
 
-    3x3 convolutions get the weights of Winograd's filtering where it pays, and where `exact` does not forbid it.
+    3x3 convolutions get the weights of Winograd's filtering where it pays or `bank` says so, and where
+    `exact` does not forbid it.
     Steps that share a weight share its packed form.  The buffer of a packed weight keeps the
     shape of the matrix [K, N] or of the filter; only its bytes differ.  What a type of `halves` holds
     will be stored in it.
     """
     packer = _Packer(draft)
-    selections = select_algorithms(draft, partial(find_options, halves=halves), exact=exact, halves=halves)
+    selections = select_algorithms(draft, partial(find_options, halves=halves), exact=exact, halves=halves, bank=bank)
     steps: list[Step] = []
     for index, step in enumerate(draft.steps):
         selection = selections.get(index)
@@ -35,6 +38,7 @@ def pack_weights(draft: Draft, *, exact: bool = False, halves: Sequence[DType] =
     return replace(
         draft,
         steps=tuple(steps),
+        layers=(*draft.layers, *selections.values()),
         buffers={name: buffer for name, buffer in packer.buffers.items() if name in used},
         constants={name: array for name, array in packer.constants.items() if name in used},
     )

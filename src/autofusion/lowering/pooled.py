@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from autofusion.decisions import LayerChoice
+from autofusion.lowering.joining import JOINED, choose_joining
 from autofusion.lowering.records import Draft
 from autofusion.plan import Buffer, Setting, Size, Step
+from autofusion.tuning import Bank
 
 LEAST_LINES = 16
 """Lines of a pooled image from which on the convolution is pooled line by line: those at a cut are computed twice."""
@@ -18,8 +21,9 @@ LEAST_FILTERS = 32
 """Filters from which on a pool of whole images has enough for several threads."""
 
 
-def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
-    """The draft with one `conv_pool` in the place of every convolution and its pool, where that suits them.
+def join_pools(draft: Draft, fused: Collection[str], bank: Bank | None = None) -> Draft:
+    """The draft with one `conv_pool` in the place of every convolution and its pool, where that suits them or
+    `bank` wants it.
 
     `fused` are the graph nodes that fusion or a manual rule made: others are left alone, as the user may have kept them
     out of fusion.  An average of a 1x1 convolution that nothing follows is taken before it, where fewer pixels are left
@@ -31,7 +35,7 @@ def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
         for name in step.inputs:
             readers[name] = readers.get(name, 0) + 1
     shared = {*draft.outputs, *(buffer.alias for buffer in draft.buffers.values() if buffer.alias)}
-    joiner = _Joiner(draft)
+    joiner = _Joiner(draft, bank)
     for pool in draft.steps:
         first = made.get(pool.inputs[0]) if pool.kernel == "pool" else None
         if first is None or readers[pool.inputs[0]] != 1 or pool.inputs[0] in shared:
@@ -45,8 +49,10 @@ def join_pools(draft: Draft, fused: Collection[str]) -> Draft:
 
 
 class _Joiner:
-    def __init__(self, draft: Draft) -> None:
+    def __init__(self, draft: Draft, bank: Bank | None) -> None:
         self._draft = draft
+        self._bank = bank
+        self._choices: list[LayerChoice] = []
         self._buffers: dict[str, Buffer] = dict(draft.buffers)
         self._exchanged: dict[tuple[str, ...], tuple[Step, ...]] = {}
 
@@ -54,20 +60,25 @@ class _Joiner:
         """Exchange both steps, if one step or another order suits them better."""
         if self._commutes(conv, pool):
             self._swap(conv, pool)
-        elif self._is_poolable(conv, pool):
-            settings = {f"pool_{name}": value for name, value in pool.attributes.items()}
-            step = pool._replace(
-                kernel="conv_pool",
-                inputs=conv.inputs,
-                attributes={**conv.attributes, **settings},
-                origin=conv.origin + pool.origin,
-            )
+            return
+        if not self._is_poolable(conv, pool):
+            return
+        settings = {f"pool_{name}": value for name, value in pool.attributes.items()}
+        step = pool._replace(
+            kernel="conv_pool",
+            inputs=conv.inputs,
+            attributes={**conv.attributes, **settings},
+            origin=conv.origin + pool.origin,
+        )
+        pays, reason = self._weigh(conv, pool)
+        self._choices.append(choose_joining(self._draft, step, self._bank, pays=pays, reason=reason))
+        if self._choices[-1].chosen == JOINED:
             self._exchange(conv, pool, step)
 
     def finish(self) -> Draft:
         """The draft with the steps exchanged."""
         steps = tuple(new for step in self._draft.steps for new in self._exchanged.get(step.outputs, (step,)))
-        return replace(self._draft, steps=steps, buffers=self._buffers)
+        return replace(self._draft, steps=steps, buffers=self._buffers, layers=(*self._draft.layers, *self._choices))
 
     def _exchange(self, conv: Step, pool: Step, *steps: Step) -> None:
         self._exchanged |= {conv.outputs: (), pool.outputs: steps}
@@ -102,8 +113,17 @@ class _Joiner:
         if weight.shape[1] == 1 and conv.attributes["group"] == len(weight):
             return False
         if pool.attributes["is_global"]:
-            return conv.attributes["group"] == 1 and len(weight) >= LEAST_FILTERS
-        return len(shape) == 4 and isinstance(shape[2], int) and shape[2] >= LEAST_LINES
+            return conv.attributes["group"] == 1
+        return len(shape) == 4 and isinstance(shape[2], int)
+
+    def _weigh(self, conv: Step, pool: Step) -> tuple[bool, str]:
+        """Whether a pool that can be one step with its convolution is faster so, and on what ground."""
+        if pool.attributes["is_global"]:
+            filters = len(self._draft.constants[conv.inputs[1]])
+            return filters >= LEAST_FILTERS, f"{filters} filters, and from {LEAST_FILTERS} on one step is faster"
+        lines, *_ = (self._draft.buffers[pool.outputs[0]].shape or ())[2:] or (0,)
+        pays = isinstance(lines, int) and lines >= LEAST_LINES
+        return pays, f"{lines} lines of the pooled image, and from {LEAST_LINES} on one step is faster"
 
     def _image(self, name: str) -> int | None:
         """Pixels of an image, None where they are not known."""

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from autofusion.decisions import HostStep, StoredWeight
+from autofusion.decisions import HostStep, LayerChoice, StoredWeight
 from autofusion.ir import Value
 from autofusion.plan import Buffer, Plan, Setting, Step
 
@@ -83,6 +83,7 @@ class Draft:
     """A plan whose constants have no places yet; `reasons` says of host steps, by their results, why they are.
 
     `joined` has the graph nodes that have no steps of their own, with the node whose steps compute them as well.
+    `layers` says what computes those layers for which there is more than one way.
     """
 
     backend: Backend
@@ -94,6 +95,7 @@ class Draft:
     steps: tuple[Step, ...]
     reasons: Mapping[tuple[str, ...], str]
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
+    layers: tuple[LayerChoice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class Lowered:
 
     `stored` tells of the weights that were to be stored in two bytes an element, none unless that was asked for.
     `carried` names the types of two bytes that values of the graph have and that are carried in float32.
+    `layers` says what computes each convolution with constant filters, and what shares a step, natively alone.
     """
 
     plan: Plan
@@ -110,3 +113,4 @@ class Lowered:
     host_steps: tuple[HostStep, ...]
     stored: tuple[StoredWeight, ...] = ()
     carried: tuple[str, ...] = ()
+    layers: tuple[LayerChoice, ...] = ()

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from autofusion.decisions import Option
 from autofusion.ir import DType
 from autofusion.lowering.halves import count_bytes
 from autofusion.lowering.records import Draft
-from autofusion.lowering.selection import Option
 from autofusion.ops.definitions.filter import POINTS, build_matrix, transform_filters
 from autofusion.plan import Step
 

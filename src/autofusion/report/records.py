@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TypeVar, cast
 
-from autofusion.decisions import HostStep, StoredWeight
-
-Json = Mapping[str, object]
+from autofusion.decisions import BankUse, HostStep, LayerChoice, StoredWeight
+from autofusion.report.layers import describe_layer, read_bank, read_layer
+from autofusion.report.reading import (
+    Json,
+    read_counts,
+    read_list,
+    read_number,
+    read_ratio,
+    read_rows,
+    read_table,
+    read_text,
+)
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,8 @@ class FusionReport:
     calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
     `precision` is the precision mode, `weights` those that it was to store in two bytes an element, `carried` the types
     of two bytes whose values are carried in float32.  `limits` has the least and the greatest number (None for none)
-    of open extents that may not be any, `gears` the only combinations of them.
+    of open extents that may not be any, `gears` the only combinations of them.  `layers` says what computes each
+    convolution and why, `bank` what became of a tuning bank.
     """
 
     operators_before: int
@@ -119,6 +128,8 @@ class FusionReport:
     carried: tuple[str, ...] = ()
     limits: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     gears: tuple[Mapping[str, int], ...] = ()
+    layers: tuple[LayerChoice, ...] = ()
+    bank: BankUse | None = None
 
     @property
     def host_steps(self) -> int:
@@ -147,29 +158,33 @@ class FusionReport:
             "carried": list(self.carried),
             "limits": {name: list(limits) for name, limits in self.limits.items()},
             "gears": [dict(gear) for gear in self.gears],
+            "layers": [describe_layer(layer) for layer in self.layers],
+            "bank": None if self.bank is None else asdict(self.bank),
         }
 
     @classmethod
     def from_dict(cls, data: Json) -> FusionReport:
         """The report that `to_dict` wrote; raises ValueError naming the key that is missing or of a wrong kind."""
         return cls(
-            operators_before=_number(data, "operators_before"),
-            operators_after=_number(data, "operators_after"),
-            steps=_number(data, "steps"),
-            patterns=_rows(data, "patterns", _read_pattern),
-            normalized=_rows(data, "normalized", _read_normalized),
-            fused=_rows(data, "fused", _read_fused),
-            misses=_rows(data, "misses", _read_missed),
-            host=_rows(data, "host", _read_host),
-            by_type_before=_counts(data, "by_type_before"),
-            by_type_after=_counts(data, "by_type_after"),
-            estimated_speedup=_ratio(data, "estimated_speedup"),
+            operators_before=read_number(data, "operators_before"),
+            operators_after=read_number(data, "operators_after"),
+            steps=read_number(data, "steps"),
+            patterns=read_rows(data, "patterns", _read_pattern),
+            normalized=read_rows(data, "normalized", _read_normalized),
+            fused=read_rows(data, "fused", _read_fused),
+            misses=read_rows(data, "misses", _read_missed),
+            host=read_rows(data, "host", _read_host),
+            by_type_before=read_counts(data, "by_type_before"),
+            by_type_after=read_counts(data, "by_type_after"),
+            estimated_speedup=read_ratio(data, "estimated_speedup"),
             # Baselines are kept for long, and older ones do not have these.
-            precision=_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
-            weights=_rows({"weights": [], **data}, "weights", _read_weight),
-            carried=tuple(map(str, _list({"carried": [], **data}, "carried"))),
-            limits=_read_limits(_table({"limits": {}, **data}, "limits")),
-            gears=_rows({"gears": [], **data}, "gears", _read_gear),
+            precision=read_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
+            weights=read_rows({"weights": [], **data}, "weights", _read_weight),
+            carried=tuple(map(str, read_list({"carried": [], **data}, "carried"))),
+            limits=_read_limits(read_table({"limits": {}, **data}, "limits")),
+            gears=read_rows({"gears": [], **data}, "gears", _read_gear),
+            layers=read_rows({"layers": [], **data}, "layers", read_layer),
+            bank=None if data.get("bank") is None else read_bank(read_table(data, "bank")),
         )
 
     def matched(self, pattern: str) -> int:
@@ -189,132 +204,73 @@ def _read_limits(table: Json) -> dict[str, tuple[int, int | None]]:
 
 
 def _read_gear(row: Json) -> Mapping[str, int]:
-    return {name: _number(row, name) for name in row}
+    return {name: read_number(row, name) for name in row}
 
 
 def _read_pattern(row: Json) -> PatternCount:
-    measured = None if row.get("measured_speedup") is None else _ratio(row, "measured_speedup")
+    measured = None if row.get("measured_speedup") is None else read_ratio(row, "measured_speedup")
     return PatternCount(
-        name=_text(row, "name"),
-        fused_op=_text(row, "fused_op"),
-        level=_number(row, "level"),
-        matched=_number(row, "matched"),
-        inside=_number(row, "inside"),
-        estimated_speedup=_ratio(row, "estimated_speedup"),
+        name=read_text(row, "name"),
+        fused_op=read_text(row, "fused_op"),
+        level=read_number(row, "level"),
+        matched=read_number(row, "matched"),
+        inside=read_number(row, "inside"),
+        estimated_speedup=read_ratio(row, "estimated_speedup"),
         measured_speedup=measured,
-        sources=_counts(row, "sources"),
+        sources=read_counts(row, "sources"),
     )
 
 
 def _read_normalized(row: Json) -> NormalizedCount:
-    return NormalizedCount(_text(row, "name"), _text(row, "op"), _number(row, "matched"), _counts(row, "sources"))
+    return NormalizedCount(
+        read_text(row, "name"), read_text(row, "op"), read_number(row, "matched"), read_counts(row, "sources")
+    )
 
 
 def _read_fused(row: Json) -> FusedNode:
-    origin = _list(row, "origin")
+    origin = read_list(row, "origin")
     return FusedNode(
-        node=_text(row, "node"),
-        pattern=_text(row, "pattern"),
-        op=_text(row, "op"),
+        node=read_text(row, "node"),
+        pattern=read_text(row, "pattern"),
+        op=read_text(row, "op"),
         origin=tuple(str(name) for name in origin),
-        inside=_text(row, "inside"),
-        operators=tuple(str(name) for name in _list(row, "operators")),
+        inside=read_text(row, "inside"),
+        operators=tuple(str(name) for name in read_list(row, "operators")),
     )
 
 
 def _read_missed(row: Json) -> MissedNode:
     return MissedNode(
-        node=_text(row, "node"),
-        pattern=_text(row, "pattern"),
-        reason=_text(row, "reason"),
-        message=_text(row, "message"),
-        help=_text(row, "help"),
-        matched=_number(row, "matched"),
-        total=_number(row, "total"),
-        place=_text(row, "place"),
-        instead=_text(row, "instead"),
-        number=_text(row, "number"),
-        sentence=_text(row, "sentence"),
-        text=_text(row, "text"),
-        bound={str(name): str(node) for name, node in _table(row, "bound").items()},
+        node=read_text(row, "node"),
+        pattern=read_text(row, "pattern"),
+        reason=read_text(row, "reason"),
+        message=read_text(row, "message"),
+        help=read_text(row, "help"),
+        matched=read_number(row, "matched"),
+        total=read_number(row, "total"),
+        place=read_text(row, "place"),
+        instead=read_text(row, "instead"),
+        number=read_text(row, "number"),
+        sentence=read_text(row, "sentence"),
+        text=read_text(row, "text"),
+        bound={str(name): str(node) for name, node in read_table(row, "bound").items()},
         # Baselines are kept for long, and older ones do not have these.
-        at_node=_text({"at_node": "", **row}, "at_node"),
-        at_value=_text({"at_value": "", **row}, "at_value"),
+        at_node=read_text({"at_node": "", **row}, "at_node"),
+        at_value=read_text({"at_value": "", **row}, "at_value"),
     )
 
 
 def _read_weight(row: Json) -> StoredWeight:
     return StoredWeight(
-        tensor=_text(row, "tensor"),
-        nodes=tuple(str(name) for name in _list(row, "nodes")),
-        dtype=_text(row, "dtype"),
-        bytes_before=_number(row, "bytes_before"),
-        bytes_after=_number(row, "bytes_after"),
-        rounding=_ratio(row, "rounding"),
-        reason=_text(row, "reason"),
+        tensor=read_text(row, "tensor"),
+        nodes=tuple(str(name) for name in read_list(row, "nodes")),
+        dtype=read_text(row, "dtype"),
+        bytes_before=read_number(row, "bytes_before"),
+        bytes_after=read_number(row, "bytes_after"),
+        rounding=read_ratio(row, "rounding"),
+        reason=read_text(row, "reason"),
     )
 
 
 def _read_host(row: Json) -> HostStep:
-    return HostStep(_text(row, "node"), _text(row, "op"), _text(row, "reason"))
-
-
-def _entry(data: Json, key: str) -> object:
-    if key not in data:
-        raise ValueError(f"key {key!r} is missing")
-    return data[key]
-
-
-def _number(data: Json, key: str) -> int:
-    value = _entry(data, key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{key!r} is {value!r}, not a whole number")
-    return value
-
-
-def _ratio(data: Json, key: str) -> float:
-    value = _entry(data, key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError(f"{key!r} is {value!r}, not a number")
-    return float(value)
-
-
-def _text(data: Json, key: str) -> str:
-    value = _entry(data, key)
-    if not isinstance(value, str):
-        raise ValueError(f"{key!r} is {value!r}, not text")
-    return value
-
-
-def _list(data: Json, key: str) -> Sequence[object]:
-    value = _entry(data, key)
-    if not isinstance(value, list):
-        raise ValueError(f"{key!r} is no list")
-    return cast("list[object]", value)
-
-
-def _counts(data: Json, key: str) -> dict[str, int]:
-    counts = _table(data, key)
-    return {name: _number(counts, name) for name in counts}
-
-
-def _table(data: Json, key: str) -> dict[str, object]:
-    value = _entry(data, key)
-    if not isinstance(value, dict):
-        raise ValueError(f"{key!r} is no table")
-    return cast("dict[str, object]", value)
-
-
-Row = TypeVar("Row")
-
-
-def _rows(data: Json, key: str, read: Callable[[Json], Row]) -> tuple[Row, ...]:
-    rows: list[Row] = []
-    for number, row in enumerate(_list(data, key)):
-        if not isinstance(row, dict):
-            raise ValueError(f"row {number} of {key!r} is no table")
-        try:
-            rows.append(read(cast("dict[str, object]", row)))
-        except ValueError as error:
-            raise ValueError(f"row {number} of {key!r}: {error}") from error
-    return tuple(rows)
+    return HostStep(read_text(row, "node"), read_text(row, "op"), read_text(row, "reason"))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from autofusion.decisions import HostStep
+from autofusion.report.layers_text import render_bank
 from autofusion.report.misses import group_misses
 from autofusion.report.records import FusionReport, MissedNode, PatternCount
 from autofusion.report.stored import render_carried, render_stored, summarize_stored
@@ -19,8 +20,8 @@ def render_text(report: FusionReport) -> str:
     """The whole report, with a final line break.
 
     The pattern blocks, the normal forms where there are any, and the three totals come first; types that are carried
-    in another, gears or limits of extents, weights that were to be stored in two bytes, host steps and near misses
-    follow only where there are any.
+    in another, gears or limits of extents, a tuning bank, weights that were to be stored in two bytes, host steps and
+    near misses follow only where there are any.
     """
     lines = ["Graph Fusion Report:", "======================"]
     for row in report.patterns:
@@ -39,6 +40,8 @@ def render_text(report: FusionReport) -> str:
         lines += ["", f"Gears: {'; '.join(map(_spell_gear, report.gears))}"]
     elif report.limits:
         lines += ["", f"Extents: {', '.join(_spell_limits(*entry) for entry in report.limits.items())}"]
+    if report.bank is not None:
+        lines += ["", render_bank(report.bank)]
     if report.weights:
         lines += ["", *render_stored(report.weights)]
     if report.host:

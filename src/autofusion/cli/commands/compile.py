@@ -20,6 +20,14 @@ from autofusion.cli.output import show_data, show_misses
 @compile_options
 @guard_options
 @why_option
+@click.option(
+    "--write-bank",
+    "--write_bank",
+    "written",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a tuning bank: add what computes each layer to those that the file has.",
+)
 @format_option
 @click.pass_context
 def command(
@@ -29,6 +37,7 @@ def command(
     verify: bool,
     auto_disable: bool,
     why: bool,
+    written: Path | None,
     format: str,  # noqa: A002 - the option is called so
 ) -> None:
     """Compile a model to an artifact.
@@ -37,11 +46,16 @@ def command(
     """
     from autofusion.compiler import save_compilation
     from autofusion.report.text import render_text, summarize
+    from autofusion.services.tuning import extend_bank, open_bank
 
+    options = read_options(ctx)
+    bank = None if written is None else open_bank(written)
     compilation, found = compile_checked(
-        model, read_options(ctx), verify=verify, auto_disable=auto_disable, as_json=format == "json"
+        model, options, verify=verify, auto_disable=auto_disable, as_json=format == "json"
     )
     artifact = save_compilation(compilation, output)
+    if written is not None and bank is not None:
+        extend_bank(written, bank, compilation.report.layers, "any" if options.bank is None else options.bank.target)
     if format == "json":
         show_json({"artifact": str(artifact), "report": compilation.report.to_dict(), **found})
         return
