@@ -31,22 +31,6 @@ b = Neg(a)
 '''
 """
 
-BANK = """{
-  "version": 1,
-  "operators": {
-    "any": {
-      "conv x=?x4x6x6 filter=8x4x3x3 y=?x8x6x6 dilations=1,1 group=1 pads=1,1,1,1 strides=1,1": {
-        "algorithm": "winograd",
-        "tile": 2,
-        "filters": "stored"
-      },
-      "conv of another model": {"algorithm": "direct"}
-    }
-  },
-  "graph": {"any": {"conv_pool of another model": {"algorithm": "apart"}}}
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -58,7 +42,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_words(path / "words.onnx")
     save_odd(path / "odd.onnx")
     (path / "junk.onnx").write_bytes(b"junk")
-    (path / "bank.json").write_text(BANK, "utf-8")
     for name, words in {"block": [], "sum": [], "shared": ALONE}.items():
         assert "exit 0" in transcribe("compile", str(path / f"{name}.onnx"), "-o", str(path / name), *words)
     np.savez(path / "given.npz", x=np.array([[1, 2, 3]], np.float32))
@@ -126,13 +109,6 @@ def masked(text: str) -> str:
             {"GE_FUSION_DISABLE_LIST": "ConvBNReluFusionOp"},
         ),
         ("check_artifact", ["check", "block.om", "--min", "Conv+BN+Relu=1"], {}),
-        ("compile_bank", ["compile", "block.onnx", "-o", "tuned", "--bank", "bank.json"], {"GE_GRAPH_FUSION_LOG": "1"}),
-        ("compile_bank_damaged", ["compile", "block.onnx", "-o", "tuned", "--bank", "junk.onnx"], {}),
-        ("compile_bank_target", ["compile", "block.onnx", "-o", "t", "--bank", "bank.json", "--bank-target", "v9"], {}),
-        ("compile_bank_exact", ["compile", "block.onnx", "-o", "t", "--bank", "bank.json", "--exact"], {}),
-        ("report_layers", ["report", "block.om", "--layers"], {}),
-        ("atc_bank", ["atc", "--model=block.onnx", "--output=t", "--op_bank_path=bank.json", "--log=info"], {}),
-        ("atc_bank_none", ["atc", "--model=block.onnx", "--output=t", "--mdl_bank_path=none"], {}),
         ("check_none_of_it", ["check", "block.om", "--min", "Gelu=1"], {}),
         ("check_nothing", ["check", "block.onnx"], {}),
         ("check_own_name", ["check", "block.om", "--min", "conv_bn_act=2"], {}),
@@ -224,30 +200,6 @@ def test_compile_as_json() -> None:
     data = json.loads(transcribe("compile", "block.onnx", "-o", "again", "--format", "json").partition("stdout\n")[2])
     assert data["artifact"] == "again.om"
     assert data["report"]["operators_before"] == 6
-
-
-def test_a_bank_keeps_what_it_has(folder: Path) -> None:
-    """A bank that is written has the choices of the file that was there, and those of the layers that it lacked."""
-    (folder / "mine.json").write_text(BANK, "utf-8")
-    words = ("compile", "block.onnx", "-o", "tuned", "--write-bank", "mine.json")
-    assert "exit 0" in transcribe(*words)
-    before, after = json.loads(BANK)["operators"]["any"], json.loads((folder / "mine.json").read_text("utf-8"))
-    layers = after["operators"]["any"]
-    assert {name: layers[name] for name in before} == before
-    (added,) = layers.keys() - before.keys()
-    assert added.startswith("conv x=?x3x6x6 filter=4x3x3x3 ")
-    assert layers[added] == {"algorithm": "direct"}
-    text = (folder / "mine.json").read_text("utf-8")
-    assert "exit 0" in transcribe(*words)
-    assert (folder / "mine.json").read_text("utf-8") == text
-
-
-def test_a_damaged_bank_is_not_written_over(folder: Path) -> None:
-    (folder / "damaged.json").write_text("{", "utf-8")
-    words = ("compile", "block.onnx", "-o", "not_written", "--write-bank", "damaged.json")
-    assert "error[AF217]: the tuning bank 'damaged.json' cannot be used" in transcribe(*words)
-    assert (folder / "damaged.json").read_text("utf-8") == "{"
-    assert not (folder / "not_written.om").exists()
 
 
 def test_check_as_json() -> None:
