@@ -48,12 +48,9 @@ def select_algorithms(
     layers = {index: describe_layer(draft, draft.steps[index]) for index in found}
     asked = {index: _ask(bank, layers[index], options, exact) for index, options in found.items()}
     fixed = {index: option for index, (option, _) in asked.items() if option is not None}
-    if exact:
-        chosen: Mapping[int, Option] = {index: options[0] for index, options in found.items()}
-    else:
-        chosen = _choose_cheapest(
-            found, fixed, int(GROWTH * sum(count_bytes(array, halves) for array in draft.constants.values()))
-        )
+    room = int(GROWTH * sum(count_bytes(array, halves) for array in draft.constants.values()))
+    plain = {index: options[0] for index, options in found.items()}
+    chosen = plain if exact else _choose_cheapest(found, fixed, room)
     decided: dict[int, LayerChoice] = {}
     for index, options in found.items():
         source, reason = _explain(chosen[index], options, is_fixed=index in fixed, exact=exact)
