@@ -11,7 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from autofusion.compiler import Compilation, compile_model
 from autofusion.fusion import Controls
+from autofusion.lowering.records import Backend
 from autofusion.options import CompileOptions
+from autofusion.precision import Precision
 from autofusion.services.verify import verify_compilation
 
 
@@ -135,6 +137,15 @@ def test_a_convolution_that_is_kept_out_of_fusion_stays_as_it_is(
     assert kernels(compile_model(path)) == ["conv", "excite", "conv"]
     compiled = compile_model(path, CompileOptions(controls=Controls(skip_nodes={kept: "the test"})))
     assert kernels(compiled) == expected
+
+
+@pytest.mark.parametrize("backend", ["native", "reference"])
+def test_matrices_may_have_two_bytes(tmp_path: Path, backend: Backend) -> None:
+    path = save_block(tmp_path / "block.onnx")
+    compiled = compile_model(path, CompileOptions(backend=backend, precision=Precision("allow_fp32_to_fp16")))
+    assert "excite" in kernels(compiled)
+    assert {row.reason for row in compiled.lowered.stored} == {""}
+    assert verify_compilation(path, compiled, bisect=False).ok
 
 
 def test_a_wrong_gate_is_seen_at_the_node(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int =
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
 
 
-WEIGHTS = {"conv": (1,), "conv_pool": (1,), "conv_depthwise": (1, 3), "matmul": (1,), "filter": (0,)}
+WEIGHTS = {"conv": (1,), "conv_pool": (1,), "conv_depthwise": (1, 3), "matmul": (1,), "filter": (0,), "excite": (1, 3)}
 """Operands that may have two bytes an element."""
 
 
@@ -170,6 +170,7 @@ HALVES = {
     "conv with gated weights": "conv with gated weights of halves",
     "packed matmul": "packed matmul of halves",
     "filter": "filter of halves",
+    "excite": "excite of halves",
 }
 """Cases that are there with weights of two bytes as well."""
 

@@ -73,7 +73,8 @@ FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
     | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32},
-    "excite": {"rows": 0, "channels": 1, "hidden": 2, "columns": 3, "activation": 4, "gate": 5},
+    "excite": {"rows": 0, "channels": 1, "hidden": 2, "columns": 3, "activation": 4, "gate": 5}
+    | {"type": 6, "other_type": 7},
     "conv_depthwise": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
     | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 33, "depth_group": 34}
     | {"depth_channels": 35, "depth_filters": 36, "depth_plane": 37, "depth_x": 39, "depth_y": 41, "depth_kernel": 45}
@@ -149,6 +150,7 @@ WRONG = {
     "depthwise of halves": "type=0 type=3",
     "conv with gated weights of halves": "type=0",
     "filter of halves": "type=0 type=10",
+    "excite of halves": "type=0 other_type=0 type=5 other_type=13",
     "packed matmul of halves": "type=0 type=1",
     "conv with gated pixels": "gated=0 gated=2 averaged=1 batch=3 channels=17 group=2 strides=2 winograd=2",
     "conv with gated weights": "gated=0 gated=-1 averaged=1 batch=3 filters=33",

@@ -1,4 +1,4 @@
-"""Filters of two bytes an element: every convolution that widens them, against its definition and against itself."""
+"""Filters of two bytes an element: every step that widens them, against its definition and against itself."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from autofusion.ir import DType
 from autofusion.lowering.packing import pack_conv_weight
 from autofusion.runtime.native import Native
-from runtime.cases import WEIGHTS, gated_case, narrowed
+from runtime.cases import WEIGHTS, narrowed
 from runtime.free_steps import run_step
 from runtime.steps import Bench, Case, assert_agrees
 from runtime.test_kernels_conv import SHAPES as CONVS
 from runtime.test_kernels_conv import make_conv
 from runtime.test_kernels_conv_depthwise import SHAPES as DEPTHWISE
 from runtime.test_kernels_conv_pool import SHAPES as POOLED
-from runtime.test_kernels_excite import MEANS
+from runtime.test_kernels_excite import GATED, MEANS, make_excite
 
 Half = np.dtype[np.generic]
 PAD = (1, 1, 1, 1)
@@ -26,7 +26,12 @@ TILES = {
     "small tiles": make_conv((1, 300, 7, 6), 70, (3, 3), pads=PAD, winograd=2),
     "many tiles": make_conv((1, 5, 31, 29), 16, (3, 3), winograd=4),
 }
-GATED = {"gated weights": gated_case(5), "gated pixels": gated_case(4)}
+EXCITED = {
+    "one": make_excite(1, 1, 1, 1),
+    "parts of vectors": make_excite(3, 31, 5, 33, bias=False),
+    "whole vectors": make_excite(2, 96, 8, 64),
+    "more than panels": make_excite(1, 1153, 49, 1155),
+}
 DEEP = {
     "many taps of few channels": make_conv((1, 9, 11, 11), 35, (7, 7)),
     "runs of just a block": make_conv((1, 256, 5, 5), 24, (3, 3)),
@@ -40,6 +45,7 @@ CASES = {
         "conv": CONVS | DEEP,
         "tiles": TILES,
         "gated": GATED,
+        "excite": EXCITED,
         "means": MEANS,
         "pool": POOLED,
         "depthwise": DEPTHWISE,

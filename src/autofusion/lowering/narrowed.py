@@ -19,6 +19,7 @@ PLACES: Mapping[str, tuple[int, ...]] = {
     "conv": (1,),
     "conv_depthwise": (1, 3),
     "conv_pool": (1,),
+    "excite": (1, 3),
     "filter": (0,),
     "matmul": (1,),
     "embedding": (0, 2, 4),
@@ -120,6 +121,8 @@ def _columns(array: np.ndarray, reader: _Reader, draft: Draft) -> np.ndarray:
     """The weight as [group, row, column], whose columns have a scale of their own each."""
     if reader.step.kernel in ("embedding", "gather"):
         return array.reshape(array.shape[0] if array.ndim else 1, -1, 1)
+    if reader.step.kernel == "excite":
+        return array.reshape(len(array), -1, 1) if reader.place == 1 else array.reshape(1, len(array), -1)
     extents = [int(extent) for extent in draft.buffers[reader.step.inputs[reader.place]].shape or ()]
     if array.ndim == 1 and reader.step.kernel == "matmul":
         return array.reshape(-1, max(extents[0], 1), PANEL)

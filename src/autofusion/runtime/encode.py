@@ -6,7 +6,7 @@ The fields of each kernel are those of `csrc/record.h`, in the same order.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def _encode_fields(bound: BoundStep) -> _Fields:
 
 
 def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
-    weights = WINDOWED_WEIGHTS.get(step.kernel, ())
+    weights = _WEIGHTS.get(step.kernel, ())
     names = (*(name for place, name in enumerate(step.inputs) if place not in weights), *step.outputs)
     types = {buffers[name].dtype for name in names if name}
     if len(types) != 1 or (step.kernel != "copy" and types != {"float"}):
@@ -262,6 +262,9 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
     "relayout": _encode_relayout,
     "copy": _encode_copy,
 }
+
+_WEIGHTS: Mapping[str, Sequence[int]] = {**WINDOWED_WEIGHTS, "excite": (1, 3)}
+"""Operands that may have two bytes an element."""
 
 _SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     **WINDOWED_SCRATCH,

@@ -13,9 +13,6 @@ Fields = tuple[list[int], list[float]]
 
 def encode_excite(bound: BoundStep) -> Fields:
     """The record of a step `excite`: `af_excite`."""
-    types = {bound.buffers[name].dtype for name in (*bound.step.inputs, *bound.step.outputs) if name}
-    if types != {"float"}:
-        raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
     x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
     first, second = bound.shape(bound.operand(1)), bound.shape(bound.operand(3))
     rows, hidden = x[0], first[0]
@@ -23,6 +20,7 @@ def encode_excite(bound: BoundStep) -> Fields:
     if first != (hidden, channels) or second != (hidden, columns) or y[0] != rows:
         raise ValueError(f"its shapes {list(x)}, {list(first)}, {list(second)} and {list(y)} do not fit")
     ints = [rows, channels, hidden, columns, bound.code("activation", ACTIVATIONS), bound.code("gate", ACTIVATIONS)]
+    ints += [bound.weight_type(bound.operand(place)) for place in (1, 3)]
     return ints, [bound.number(name) for name in ("gate_alpha", "alpha", "beta", "gate_beta")]
 
 

@@ -163,10 +163,12 @@ int af_check_excite(const checker *c) {
     if (check_code(c, "activation", e->activation, AF_ACTIVATION_COUNT) ||
         check_code(c, "activation", e->gate, AF_ACTIVATION_COUNT))
         return -1;
+    if (!is_widened(e->types[0]) || !is_widened(e->types[1])) return refuse(c, "its matrices are of other types");
+    int64_t sizes[] = {element_size(e->types[0]), element_size(e->types[1])};
     return check_operand(c, AF_RESULT, times(e->rows, e->columns)) ||
            check_operand(c, AF_X, times(e->rows, e->channels)) ||
-           check_operand(c, AF_X + 1, times(e->hidden, e->channels)) || check_optional(c, AF_X + 2, e->hidden) ||
-           check_operand(c, AF_X + 3, times(e->hidden, e->columns)) || check_optional(c, AF_X + 4, e->columns) ||
+           check_sized(c, AF_X + 1, times(e->hidden, e->channels), sizes[0]) || check_optional(c, AF_X + 2, e->hidden) ||
+           check_sized(c, AF_X + 3, times(e->hidden, e->columns), sizes[1]) || check_optional(c, AF_X + 4, e->columns) ||
            check_absent(c, AF_X + 5) || check_scratch(c, af_excite_scratch(e)) || check_overlap(c, 0);
 }
 

@@ -42,6 +42,14 @@ AF_INLINE vf load_as(const int type, const void *from, int64_t at) {
     return type == AF_FLOAT16 ? widen_float16s(bits) : widen_bfloat16s(bits);
 }
 
+/* The first `count` of them, and 0 in the other lanes; no other memory is touched. */
+AF_INLINE vf load_some_as(const int type, const void *from, int64_t at, int64_t count) {
+    if (type == AF_FLOAT) return load_some((const float *)from + at, count);
+    vs bits = {0};
+    for (int lane = 0; lane < AF_WIDTH && lane < count; lane++) bits[lane] = ((const af_uint16 *)from)[at + lane];
+    return type == AF_FLOAT16 ? widen_float16s(bits) : widen_bfloat16s(bits);
+}
+
 /* One element. */
 AF_INLINE float load_one_as(int64_t type, const void *from, int64_t at) {
     if (type == AF_FLOAT) return ((const af_float *)from)[at];

@@ -139,9 +139,9 @@ typedef struct af_triangle {
 } af_triangle;
 
 /* Two small matrix products in a row, with `activation` between them and `gate` behind them.  `alpha` and `beta` of the
-   step are those of the first one, `scale` and `further` those of the second. */
+   step are those of the first one, `scale` and `further` those of the second; `types` are of their matrices. */
 typedef struct af_excite {
-    int64_t rows, channels, hidden, columns, activation, gate;
+    int64_t rows, channels, hidden, columns, activation, gate, types[2];
 } af_excite;
 
 /* Filters of 3x3 taps of `type` for Winograd's filtering, `tile` results each way. */
