@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from autofusion.decisions import BankUse, LayerChoice
+from autofusion.decisions import BankUse, LayerChoice, StoredWeight
 from autofusion.frontend import Model
 from autofusion.fusion import Fusion, FusionResult, Miss
 from autofusion.ir import Graph, Node
@@ -70,13 +70,18 @@ def build_report(
         by_type_after=after,
         estimated_speedup=estimate_speedup(graph, lowered=lowered),
         precision=precision,
-        weights=tuple(replace(weight, tensor=weight.tensor.partition(":packed")[0]) for weight in lowered.stored),
+        weights=strip_packing(lowered.stored),
         carried=lowered.carried,
         limits=lowered.plan.limits,
         gears=lowered.plan.gears,
         layers=lowered.layers,
         bank=None if bank is None else _count_bank(bank, lowered.layers),
     )
+
+
+def strip_packing(weights: Iterable[StoredWeight]) -> tuple[StoredWeight, ...]:
+    """The weights under the names that the model gives them."""
+    return tuple(replace(weight, tensor=weight.tensor.partition(":packed")[0]) for weight in weights)
 
 
 def find_taken(bank: Bank, layers: Iterable[LayerChoice]) -> frozenset[Key]:

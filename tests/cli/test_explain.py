@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from autofusion.diagnostics import Diagnostic
+from autofusion.errors import ModelError
+from autofusion.services import explain_lowered
 from cli.attending import save_attending
 from cli.changed import Change, save_changed
+from cli.models import save_dense
+from cli.test_commands import masked
 from cli.transcript import transcribe
 from conftest import CheckGolden
 
@@ -19,9 +24,9 @@ def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def explain(*words: str) -> str:
-    """The transcript, without what follows from the text of pattern files: their lines, and the statements on them."""
-    text = transcribe("explain", "net.onnx", *words)
+def explain(*words: str, source: str = "net.onnx") -> str:
+    """The transcript, without what follows from the text of pattern files, their lines and statements, and costs."""
+    text = masked(transcribe("explain", source, *words))
     text = re.sub(r"(\.toml):\d+", r"\1:N", text)
     return re.sub(r"(= note: \w+\??) += .*", r"\1 = ...", text)
 
@@ -58,6 +63,53 @@ def test_what_was_asked_for(name: str, words: list[str], check_golden: CheckGold
     check_golden(f"cli/explain_{name}.txt", explain(*words))
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("artifact", []),
+        ("artifact_node", ["--node", "conv"]),
+        ("artifact_node_unknown", ["--node", "conv1"]),
+        ("artifact_pattern", ["--pattern", "conv_bn_act"]),
+        ("artifact_pattern_none", ["--pattern", "Gelu"]),
+        ("artifact_pattern_unknown", ["--pattern", "Conv+BN+Relu"]),
+    ],
+)
+def test_what_an_artifact_tells(name: str, words: list[str], check_golden: CheckGolden) -> None:
+    save_changed(Path("net.onnx"), "reader")
+    transcribe("compile", "net.onnx", "-o", "net")
+    check_golden(f"cli/explain_{name}.txt", explain(*words, source="net.om"))
+
+
+@pytest.mark.parametrize("mode", ["must_keep_origin_dtype", "allow_fp32_to_fp16"])
+def test_what_is_stored_in_two_bytes(mode: str, check_golden: CheckGolden) -> None:
+    """A model and its artifact tell the same, and a node the part that is its own."""
+    save_dense(Path("net.onnx"))
+    Path("keep.cfg").write_text("fc1\n", "utf-8")
+    options = ["--precision-mode", mode, "--keep-dtype", "keep.cfg"]
+    text = explain("--precision", *options)
+    transcribe("compile", "net.onnx", "-o", "net", *options)
+    told = explain("--precision", source="net.om")
+    assert (
+        told.partition("stdout\n")[2].replace("net.om", "net.onnx") == text.partition("stdout\n")[2].partition("---")[0]
+    )
+    check_golden(f"cli/explain_precision_{mode}.txt", text + explain("--node", "fc*", source="net.om"))
+
+
+def test_precision_is_of_the_whole_model(check_golden: CheckGolden) -> None:
+    check_golden("cli/explain_precision_node.txt", explain("--precision", "--node", "conv"))
+
+
+def test_a_model_that_cannot_be_lowered_is_explained_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise ModelError(Diagnostic("AF171", "the shape of input 'x' is not known"))
+
+    monkeypatch.setattr(explain_lowered, "lower_model", refuse)
+    save_changed(Path("net.onnx"))
+    text = explain("--node", "relu")
+    assert "  fused to Conv+BN+ReLU" in text
+    assert "  is not lowered: the shape of input 'x' is not known\n" in text
+
+
 def test_as_json() -> None:
     save_changed(Path("net.onnx"), "weight")
     data = json.loads(transcribe("explain", "net.onnx", "--format", "json").partition("stdout\n")[2])
@@ -69,6 +121,9 @@ def test_as_json() -> None:
     assert [(rewrite["pattern"], rewrite["op"]) for rewrite in story["rewrites"]] == [
         ("conv_bn_act", "ConvBNReluFusionOp")
     ]
+    lowered = story["lowered"]
+    assert [step["kernel"] for step in lowered["steps"]] == ["conv"]
+    assert lowered["layers"][0]["chosen"]["algorithm"] in ("direct", "winograd")
 
 
 def test_a_switched_off_compiler_begins_nothing(check_golden: CheckGolden) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from autofusion.report.explanation import Explanation, NodeStory, PatternStory, Rewrite
+from autofusion.report.explanation import (
+    Explanation,
+    LoweredStory,
+    NodeStory,
+    PatternStory,
+    PrecisionStory,
+    Rewrite,
+    StepStory,
+)
 from autofusion.report.explanation_text import SCREEN, render_explanation
 from autofusion.report.records import MissedNode
 from conftest import CheckGolden
+from report.samples import STORED, TUNED
 
 KINDS = "ABCDEFGH"
 
@@ -69,3 +78,25 @@ def test_what_a_pattern_did(check_golden: CheckGolden) -> None:
     rewrites = tuple(Rewrite(f"n{number}", "F", "own", "A+B", parts, False) for number in range(5))
     explanation = Explanation("net.onnx", pattern=PatternStory("own", rewrites), misses=(make_miss("m"),))
     check_golden("report/explanation_pattern.txt", render_explanation(explanation))
+
+
+def test_what_lowering_made_of_a_node(check_golden: CheckGolden) -> None:
+    """Its steps and those of others in them, its layers, its weights; what runs on the host says why."""
+    lowered = LoweredStory(
+        (StepStory("conv", ("conv1", "relu1", "a", "b", "c")), StepStory("host", ("conv1",), "x has no shape")),
+        TUNED.layers[:2],
+        STORED.weights[-2:],
+    )
+    story = NodeStory("conv1", "Conv", (), (), lowered=lowered)
+    failed = NodeStory("conv2", "", (), (), lowered=LoweredStory(failure="the shape of 'x' is not known"))
+    idle = NodeStory("flat", "Flatten", (), (), lowered=LoweredStory())
+    check_golden(
+        "report/explanation_lowered.txt", render_explanation(Explanation("net", (story, failed, idle)), everything=True)
+    )
+
+
+def test_what_is_stored_in_two_bytes(check_golden: CheckGolden) -> None:
+    story = PrecisionStory("allow_fp32_to_fp16", ("bfloat16",), STORED.weights, {"float16": (11, 241_110_000)})
+    plain = PrecisionStory("must_keep_origin_dtype", (), (), {})
+    texts = [render_explanation(Explanation("net", precision=each)) for each in (story, plain)]
+    check_golden("report/explanation_precision.txt", "\n".join(texts))

@@ -88,7 +88,7 @@ USE_CODES = (
     Code(
         "AF219",
         "options that exclude each other",
-        "Two options ask for the same thing in different ways.",
+        "Two options ask for the same thing in different ways, or for things that do not go together.",
         "Pass one of them.",
         "E10001",
     ),

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from autofusion.diagnostics.text import render_text
-from autofusion.report.explanation import Explanation, NodeStory, PatternStory, Rewrite
+from autofusion.report.explanation import Explanation, LoweredStory, NodeStory, PatternStory, PrecisionStory, Rewrite
+from autofusion.report.layers_text import render_layer
 from autofusion.report.misses import explain_miss, group_misses
 from autofusion.report.records import MissedNode
+from autofusion.report.stored import render_carried, render_constants, render_stored, render_weight
 from autofusion.report.wording import count
 
 SCREEN = 24
@@ -37,6 +39,8 @@ def render_explanation(explanation: Explanation, *, everything: bool = False) ->
     Without `everything` attempts that fail alike are told once, a node has its longest one alone, and what does
     not fit on the screen is counted.
     """
+    if explanation.precision is not None:
+        return "".join(f"{line}\n" for line in _tell_precision(explanation.precision))
     if explanation.is_off:
         return "automatic fusion is switched off, so no pattern was tried\n"
     blocks = [*_list_blocks(explanation, everything)]
@@ -86,15 +90,43 @@ def _list_blocks(explanation: Explanation, everything: bool) -> Iterator[_Block]
 
 def _tell_node(story: NodeStory, everything: bool) -> Iterator[_Block]:
     fused = any(not rewrite.is_spelling for rewrite in story.rewrites)
-    lines = [f"{story.name} ({story.op})"]
+    lines = [f"{story.name} ({story.op})" if story.op else story.name]
     lines += [f"  {_tell_rewrite(rewrite, everything)}" for rewrite in story.rewrites]
     if story.is_removed:
         lines.append("  is removed before fusion: it is folded, merged or without effect")
     elif not fused:
         lines.append("  is not fused" if story.misses else "  is not fused, and no pattern begins or goes on with it")
+    if story.lowered is not None:
+        lines += [f"  {line}" for line in _tell_lowered(story, story.lowered, everything)]
     yield _Block("".join(f"{line}\n" for line in lines))
     shown = story.misses if everything else story.misses[:1]
     yield from map(_tell_miss, shown)
+
+
+def _tell_lowered(story: NodeStory, lowered: LoweredStory, everything: bool) -> Iterator[str]:
+    if lowered.failure:
+        yield f"is not lowered: {lowered.failure}"
+        return
+    if not (lowered.steps or story.is_removed):
+        yield "needs no step of the plan"
+    for step in lowered.steps:
+        others = [name for name in step.nodes if name != story.name]
+        together = f", in one step with {_some(others, everything)}" if others else ""
+        yield f"runs on the host: {step.reason}{together}" if step.reason else f"runs as {step.kernel}{together}"
+    for layer in lowered.layers:
+        yield from (f"  {line}" for line in render_layer(layer))
+    yield from (f"weight {row.tensor}: {render_weight(row)}" for row in lowered.weights)
+
+
+def _tell_precision(story: PrecisionStory) -> Iterator[str]:
+    yield f"Precision mode: {story.mode}"
+    if story.carried:
+        yield render_carried(story.carried, story.mode)
+    if story.weights:
+        yield from render_stored(story.weights, everything=True)
+    elif not story.carried:
+        yield "Every value and every weight keeps its type"
+    yield render_constants(story.constants)
 
 
 def _tell_pattern(story: PatternStory, misses: int, everything: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from autofusion.decisions import StoredWeight
 from autofusion.report.wording import count
@@ -17,27 +17,44 @@ def render_carried(types: Sequence[str], precision: str) -> str:
     return f"{', '.join(types)}: computed in float32, rounded after every node"
 
 
-def render_stored(weights: Sequence[StoredWeight]) -> Iterator[str]:
-    """The lowered weights, the largest first, then those that stayed float32, each with its reason."""
+def render_stored(weights: Sequence[StoredWeight], *, everything: bool = False) -> Iterator[str]:
+    """The lowered weights, the largest first, then those that stayed float32, each with its reason.
+
+    Without `everything` the largest of each alone.
+    """
     lowered = sorted((row for row in weights if not row.reason), key=_size)
     yield (
         f"Weights stored in {_types(lowered)}, computed in float32: {_total(lowered)}"
         if lowered
         else ("Weights stored in two bytes: none")
     )
-    for row in lowered[:SHOWN_WEIGHTS]:
+    shown = len(weights) if everything else SHOWN_WEIGHTS
+    for row in lowered[:shown]:
         yield f"  {row.tensor} ({_reader(row)}): {_sizes([row])}, rounding {row.rounding:.1e} of its column or row"
-    if len(lowered) > SHOWN_WEIGHTS:
+    if len(lowered) > shown:
         worst = max(row.rounding for row in lowered)
-        yield f"  and {len(lowered) - SHOWN_WEIGHTS} more, rounding at most {worst:.1e}: the JSON report has them all"
+        yield f"  and {len(lowered) - shown} more, rounding at most {worst:.1e}: the JSON report has them all"
     left = sorted((row for row in weights if row.reason), key=_size)
     if left:
         size = sum(row.bytes_after for row in left)
         yield f"Weights left in float32: {count(len(left), 'tensor')}, {_megabytes(size)}"
-    for row in left[:SHOWN_WEIGHTS]:
-        yield f"  {row.tensor} ({_reader(row)}): {row.reason}"
-    if len(left) > SHOWN_WEIGHTS:
-        yield f"  and {len(left) - SHOWN_WEIGHTS} more: the JSON report has them all"
+    yield from (f"  {row.tensor} ({_reader(row)}): {row.reason}" for row in left[:shown])
+    if len(left) > shown:
+        yield f"  and {len(left) - shown} more: the JSON report has them all"
+
+
+def render_weight(row: StoredWeight) -> str:
+    """How a weight is stored: its bytes and rounding, or why it stays float32."""
+    if row.reason:
+        return f"float32, because {row.reason}"
+    return f"{row.dtype}, {_sizes([row])}, rounding {row.rounding:.1e} of its column or row"
+
+
+def render_constants(constants: Mapping[str, tuple[int, int]]) -> str:
+    """How many tensors of each type an artifact has, and their bytes; the largest part first."""
+    ordered = sorted(constants.items(), key=lambda entry: -entry[1][1])
+    parts = (f"{dtype} {count(number, 'tensor')}, {_megabytes(size)}" for dtype, (number, size) in ordered)
+    return f"Constants of the artifact: {'; '.join(parts) or 'none'}"
 
 
 def summarize_stored(weights: Sequence[StoredWeight]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from autofusion.accounting import missed_node
@@ -11,6 +12,7 @@ from autofusion.fusion import Fusion, FusionResult, Miss, find_nodes, find_patte
 from autofusion.ir import Graph, Node
 from autofusion.options import CompileOptions
 from autofusion.report.explanation import Explanation, NodeStory, PatternStory, Rewrite
+from autofusion.services.explain_lowered import make_plan, tell_lowered
 
 ANCHORS = frozenset(
     {
@@ -48,10 +50,12 @@ def explain_model(
     if not options.controls.auto_fusion:
         return Explanation(path.name, is_off=True)
     if node:
+        made = make_plan(fused, options)
         names = find_nodes(node, "--node", tuple(fused.operators))
         left = {origin for each in _walk(fused.graph) for origin in each.origin}
-        stories = tuple(_tell_node(fused, name, steps, attempts, is_removed=name not in left) for name in names)
-        return Explanation(path.name, stories)
+        stories = (_tell_node(fused, name, steps, attempts, is_removed=name not in left) for name in names)
+        told = tuple(replace(story, lowered=tell_lowered(made, story.name)) for story in stories)
+        return Explanation(path.name, told)
     if wanted is not None:
         rewrites = tuple(_rewrite(fused, step) for step in _choose_steps(steps, pattern))
         best = _best_by_place(attempts)
