@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runtime.steps import PLAIN_EPILOGUE, Case
+from runtime.steps import PLAIN_EPILOGUE, Case, has_doubles, widen_case
 
 
 def draw(*shape: int) -> np.ndarray:
@@ -212,4 +212,10 @@ def make_wide_cases() -> dict[str, Case]:
     }
 
 
-CASES = make_cases()
+def add_doubles(cases: dict[str, Case]) -> dict[str, Case]:
+    """`cases`, and those on doubles that the library knows."""
+    wide = {f"{name} of doubles": widen_case(case) for name, case in cases.items() if has_doubles(case)}
+    return cases | wide
+
+
+CASES = add_doubles(make_cases())

@@ -14,19 +14,20 @@ SHORTENED: tuple[tuple[float, tuple[float, ...]], ...] = (
 )
 """Numbers and the shortened spellings of them that exporters are known to write."""
 
-_TOLERANCE = {"float64": 1e-6, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
+_TOLERANCE = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}
 
 
 def is_number(array: np.ndarray, wanted: float) -> bool:
     """True where `array` has one element and it is `wanted`, up to its type's precision or a known shortened spelling.
 
-    Integers must be equal; so must zero.
+    Integers must be equal; so must zero.  In float64 a shortened number is another one.
     """
     if array.size != 1 or array.dtype.kind in "OSUbc":
         return False
     found = float(array.reshape(()).astype(np.float64))
     tolerance = _TOLERANCE.get(array.dtype.name, 0.0)
-    return any(math.isclose(found, number, rel_tol=tolerance, abs_tol=0.0) for number in _spellings(wanted))
+    spellings = (_spell_out(wanted),) if array.dtype == np.float64 else _spellings(wanted)
+    return any(math.isclose(found, number, rel_tol=tolerance, abs_tol=0.0) for number in spellings)
 
 
 def equals(found: object, wanted: object) -> bool:
@@ -34,6 +35,11 @@ def equals(found: object, wanted: object) -> bool:
     if isinstance(found, float) and isinstance(wanted, int | float):
         return math.isclose(found, wanted, rel_tol=1e-6, abs_tol=0.0)
     return found == wanted
+
+
+def _spell_out(wanted: float) -> float:
+    """The number in full that a pattern may have shortened."""
+    return next((exact for exact, _ in SHORTENED if math.isclose(wanted, exact, rel_tol=1e-6)), wanted)
 
 
 def _spellings(wanted: float) -> tuple[float, ...]:

@@ -92,7 +92,7 @@ def _is_depthwise(draft: Draft, step: Step) -> bool:
 def _is_joinable(draft: Draft, step: Step) -> bool:
     """True for a convolution over all channels that gives its sums, shifted and activated, and nothing else."""
     weight = draft.constants.get(step.inputs[1])
-    if weight is None or weight.ndim != 4 or any(step.inputs[3:]) or len(step.outputs) > 1:
+    if weight is None or weight.ndim != 4 or any(step.inputs[3:]) or len(step.outputs) > 1 or draft.is_double(step):
         return False
     is_small = math.prod(weight.shape[2:]) == 1 or weight.shape[1] < FEW_CHANNELS
     return step.attributes["group"] == 1 and is_small

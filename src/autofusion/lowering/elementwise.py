@@ -34,9 +34,9 @@ def open_arithmetic(node: Node, workspace: Workspace) -> list[Call] | str:
     if len(node.inputs) > 2:
         return _open_chain(node, workspace)
     dtype = workspace.scope.dtype(node.input(0))
-    if dtype in workspace.kernel_types or dtype not in INTEGERS | {DType.DOUBLE}:
+    if dtype not in INTEGERS:
         return open_binary(node, workspace)
-    return _combine(node, BINARY_OPERATORS[node.op], INTEGERS | {DType.DOUBLE}, workspace)
+    return _combine(node, BINARY_OPERATORS[node.op], INTEGERS, workspace)
 
 
 def _open_chain(node: Node, workspace: Workspace) -> list[Call] | str:
@@ -156,10 +156,10 @@ def open_is_infinite(node: Node, workspace: Workspace) -> list[Call] | str:
     """IsInf of either sign: what has an infinite magnitude."""
     x = workspace.scope.value(node.input(0))
     signs = [read_integer(node, name, 1) for name in ("detect_negative", "detect_positive")]
-    if signs != [1, 1] or x.dtype is not DType.FLOAT:
-        return "one sign alone, or an element type other than float"
+    if signs != [1, 1] or x.dtype not in (DType.FLOAT, DType.DOUBLE):
+        return "one sign alone, or an element type other than float and double"
     magnitude = workspace.add_value(f"{node.outputs[0]}:magnitude", x)
-    infinity = workspace.add_constant(f"{node.name}:infinity", np.array(np.inf, np.float32))
+    infinity = workspace.add_constant(f"{node.name}:infinity", np.array(np.inf, x.dtype.numpy))
     compared = _compare(node, (magnitude.name, infinity), "Equal", workspace)
     if isinstance(compared, str):
         return compared

@@ -50,8 +50,9 @@ class _Joiner:
         self._reads = Counter(self._root(name) for step in self._steps for name in step.inputs if name)
         self._reads.update(self._root(name) for name in self._draft.outputs)
         gone: set[int] = set()
-        for index in range(len(self._steps)):
-            gone.update(join(index) or ())
+        for index, step in enumerate(self._steps):
+            if not self._draft.is_double(step):
+                gone.update(join(index) or ())
         self._steps = [step for index, step in enumerate(self._steps) if index not in gone]
 
     def finish(self) -> Draft:

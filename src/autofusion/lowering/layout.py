@@ -13,7 +13,7 @@ import numpy as np
 
 from autofusion.lowering.layout_data import choose_data_layouts, is_stored_whole, is_turned_whole
 from autofusion.lowering.records import Draft
-from autofusion.plan import KERNELS, Buffer, Layout, Size, Step
+from autofusion.plan import FLOATING, KERNELS, Buffer, Layout, Size, Step
 
 RANKS = (3, 4, 5)
 """Ranks that have a layout `nhwc`."""
@@ -106,7 +106,7 @@ class _Assigner:
     def _is_turned_whole(self, step: Step, wanted: _Wanted) -> bool:
         """True where the result of a view is an inner value that has, as `nhwc`, the bytes of its row-major operand."""
         source, result = self._draft.buffers[step.inputs[0]], self._buffers[step.outputs[0]]
-        if result.role != "inner" or result.dtype != "float" or wanted != _Wanted(("plain",), "plain"):
+        if result.role != "inner" or result.dtype not in FLOATING or wanted != _Wanted(("plain",), "plain"):
             return False
         return len(result.shape or ()) in RANKS and is_turned_whole(step, source.shape or (), result.shape or ())
 

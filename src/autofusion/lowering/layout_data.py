@@ -8,7 +8,7 @@ from typing import cast
 from autofusion.ir.dims import product
 from autofusion.lowering.pixels import CHANNELS, find_axes, read_dims, store_view
 from autofusion.ops.strided import Strided, permute, reshape, whole
-from autofusion.plan import Buffer, Layout, Setting, Size, Step
+from autofusion.plan import FLOATING, Buffer, Layout, Setting, Size, Step
 
 Layouts = tuple[tuple[Layout, ...], Layout]
 """Of each operand, and of the result."""
@@ -57,7 +57,7 @@ def _choose_strided(step: Step, buffers: Mapping[str, Buffer]) -> Layouts | None
     if axes is None:
         return None
     shape = read_dims(result.shape or ())
-    if not 3 <= len(shape) <= 5 or result.dtype != "float":
+    if not 3 <= len(shape) <= 5 or result.dtype not in FLOATING:
         return ("nhwc",), "plain"
     target = find_axes(whole(view.shape), shape)
     walked = [index for index, extent in enumerate(view.shape) if extent != 1 and view.strides[index] != 0]

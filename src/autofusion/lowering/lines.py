@@ -61,7 +61,7 @@ def open_any_reduction(node: Node, workspace: Workspace) -> list[Call] | str:
 
 
 def _reduced_types(kind: str, workspace: Workspace) -> frozenset[DType]:
-    floats = frozenset(workspace.kernel_types) | {DType.FLOAT, DType.DOUBLE}
+    floats = frozenset(workspace.kernel_types)
     if kind in _DIVIDED:
         return floats
     return NUMBERS | floats | {DType.BOOL} if kind in ("max", "min") else NUMBERS | floats

@@ -9,7 +9,7 @@ from autofusion.ir.dims import floor_divide, multiply
 from autofusion.lowering.constants import read_float, read_integer, read_integers, read_text
 from autofusion.lowering.data_types import COUNTED, INDICES, MOVED, refuse_types
 from autofusion.lowering.moves import open_strided
-from autofusion.lowering.products import MAX_RANK
+from autofusion.lowering.products import MAX_RANK, refuse_operands
 from autofusion.lowering.records import Call
 from autofusion.lowering.workspace import Workspace
 from autofusion.ops.bounds import is_at_least
@@ -123,7 +123,7 @@ def _split_signs(number: Dim) -> tuple[Dim, Dim]:
 def open_resize(node: Node, workspace: Workspace) -> list[Call] | str:
     """The call of a Resize of the spatial axes of images."""
     x, result = workspace.scope.value(node.input(0)), workspace.scope.value(node.outputs[0])
-    if reason := refuse_types(workspace, frozenset({DType.FLOAT}), x.name, result.name):
+    if reason := refuse_operands(workspace, x.name, result.name):
         return reason
     if x.shape is None or result.shape is None or not 3 <= len(x.shape) <= 5 or x.shape[:2] != result.shape[:2]:
         return "a Resize of other axes than those of an image"

@@ -43,7 +43,7 @@ def lower(
     """The plan of `graph` for a backend.
 
     "reference": row-major buffers and unpacked weights, for the numpy definitions of the kernels.
-    "native": layouts and packed weights as the C kernels take them; kernels for float32 only.
+    "native": layouts and packed weights as the C kernels take them; kernels for float32 and float64 alone.
     Nodes that `barred` names share no step with others.
     `exact` forbids algorithms with larger rounding errors than plain sums; `gears` are the only extents to run with.
     With `storage`, a type of two bytes, float32 weights are stored in it where that loses nothing but digits, but for

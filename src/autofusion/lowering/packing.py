@@ -18,7 +18,7 @@ PANEL = 16
 
 
 def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0) -> np.ndarray:
-    """Panels of the convolution weight [M, C/group, *kernel], flat and of type float32.
+    """Panels of the convolution weight [M, C/group, *kernel], flat and of its type.
 
     Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  With one
     input and one output channel per group the groups are the columns: [ceil(M / PANEL)][taps][PANEL].
@@ -34,7 +34,7 @@ def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0) -> np.nd
 
 
 def pack_matmul_weight(b: np.ndarray, widths: Sequence[int] = ()) -> np.ndarray:
-    """Panels of the matrix b [K, N], flat and of type float32: layout [ceil(N / PANEL)][K][PANEL].
+    """Panels of the matrix b [K, N], flat and of its type: layout [ceil(N / PANEL)][K][PANEL].
 
     With `widths`, whose sum is N, the columns of each part begin a panel of their own.
     """
@@ -48,6 +48,6 @@ def _pack_columns(matrices: np.ndarray) -> np.ndarray:
     """Each of the matrices [count, rows, columns] as panels [count][panel][row][PANEL], one after the other."""
     count, rows, columns = matrices.shape
     panels = -(-columns // PANEL)
-    padded = np.zeros((count, panels * PANEL, rows), np.float32)
+    padded = np.zeros((count, panels * PANEL, rows), matrices.dtype)
     padded[:, :columns] = matrices.transpose(0, 2, 1)
     return np.ascontiguousarray(padded.reshape(count, panels, PANEL, rows).transpose(0, 1, 3, 2)).ravel()

@@ -110,6 +110,8 @@ class _Joiner:
     def _is_poolable(self, conv: Step, pool: Step) -> bool:
         shape = self._draft.buffers[pool.outputs[0]].shape or ()
         weight = self._draft.constants[conv.inputs[1]]
+        if self._draft.is_double(pool):
+            return False
         if weight.shape[1] == 1 and conv.attributes["group"] == len(weight):
             return False
         if pool.attributes["is_global"]:

@@ -97,6 +97,10 @@ class Draft:
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     layers: tuple[LayerChoice, ...] = ()
 
+    def is_double(self, step: Step) -> bool:
+        """True where a step computes doubles, for which there are fewer joined kernels."""
+        return self.buffers[step.outputs[0]].dtype == "double"
+
 
 @dataclass(frozen=True)
 class Lowered:

@@ -15,7 +15,7 @@ from autofusion.lowering.channel_maps import count_channels, find_channels
 from autofusion.lowering.pixels import read_dims
 from autofusion.lowering.records import Draft
 from autofusion.ops.strided import whole
-from autofusion.plan import Buffer, Setting, Step
+from autofusion.plan import FLOATING, Buffer, Setting, Step
 
 READERS: Mapping[str, tuple[int, ...]] = {
     "conv": (0, 3),
@@ -180,7 +180,7 @@ class _Sharer:
 
     def _is_image(self, name: str) -> bool:
         buffer = self._buffers[name]
-        return buffer.layout == "nhwc" and buffer.dtype == "float" and count_channels(buffer) > 0
+        return buffer.layout == "nhwc" and buffer.dtype in FLOATING and count_channels(buffer) > 0
 
     def _pixels(self, name: str) -> tuple[int | str, ...]:
         shape = self._buffers[name].shape or ()

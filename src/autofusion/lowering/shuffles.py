@@ -15,7 +15,7 @@ import numpy as np
 
 from autofusion.lowering.channel_maps import count_channels, find_channels
 from autofusion.lowering.records import Draft
-from autofusion.plan import Buffer, Step
+from autofusion.plan import FLOATING, Buffer, Step
 
 _Atoms = np.ndarray
 """[channels, 2]: the number of the value that each channel was computed in, and its place there."""
@@ -69,7 +69,7 @@ def _move(buffers: Mapping[str, Buffer], step: Step) -> np.ndarray | None:
     result = buffers[step.outputs[0]]
     if step.kernel == "strided":
         return find_channels(step, buffers[step.inputs[0]], result)
-    if step.kernel != "concat" or step.attributes["axis"] != 1 or result.dtype != "float":
+    if step.kernel != "concat" or step.attributes["axis"] != 1 or result.dtype not in FLOATING:
         return None
     operands = [buffers[name] for name in step.inputs]
     if any(buffer.layout != "nhwc" or not count_channels(buffer) for buffer in operands):

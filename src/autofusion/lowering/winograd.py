@@ -32,14 +32,14 @@ MAKING_COST = 32
 def find_options(draft: Draft, step: Step, halves: Sequence[DType] = ()) -> list[Option]:
     """What may compute a convolution: plain sums, then tiles if it has 3x3 windows one pixel apart over all channels.
 
-    Layers with an image that only the run tells have plain sums alone, and so do weights whose transform may leave the
-    range of their type.  Plain sums without another option cost 0.  Filters that a type of `halves` holds are stored in
-    it, transformed ones are not.
+    Layers with an image that only the run tells have plain sums alone, and so do doubles, and weights whose transform
+    may leave the range of their type.  Plain sums without another option cost 0.  Filters that a type of `halves` holds
+    are stored in it, transformed ones are not.
     """
     settings, plain = step.attributes, Option("direct", 0.0)
     weight = draft.constants[step.inputs[1]]
     shape, pads = draft.buffers[step.inputs[0]].shape or (), settings["pads"]
-    if weight.shape[2:] != (3, 3) or len(shape) != 4 or not isinstance(pads, list):
+    if weight.shape[2:] != (3, 3) or len(shape) != 4 or not isinstance(pads, list) or draft.is_double(step):
         return [plain]
     if settings["group"] != 1 or settings["strides"] != [1, 1] or settings["dilations"] != [1, 1]:
         return [plain]

@@ -44,7 +44,7 @@ class Workspace:
     def kernel_types(self) -> tuple[DType, ...]:
         """Element types that kernels take."""
         if self.backend == "native":
-            return (DType.FLOAT,)
+            return (DType.FLOAT, DType.DOUBLE)
         return (DType.FLOAT, DType.DOUBLE, DType.FLOAT16, DType.BFLOAT16)
 
     def fresh(self, stem: str) -> str:

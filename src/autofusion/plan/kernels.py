@@ -2,8 +2,9 @@
 
 Three parties implement it: the numpy definitions (`ops.definitions`), the C library
 (`runtime/csrc`) and lowering, which emits nothing that is not in this table.
-Kernels take float32 natively unless they say otherwise; the definitions take any floating type.  Packed matrices of
-products, filters and tables may have two bytes an element natively: `docs/kernels.md`.
+Kernels take float32 natively, most of them float64 as well, unless they say otherwise; the definitions take any
+floating type.  Packed matrices of products, filters and tables may have two bytes an element natively:
+`docs/kernels.md`.
 
 Operand names ending in "?" may be absent ("").  Shapes below are the model's (NCHW order);
 `layouts` says which storage the native kernel takes for its first operand and result:
@@ -52,6 +53,9 @@ class Kernel(Record):
 _EPILOGUE = ("activation", "alpha", "beta")
 _WINDOW = ("kernel", "strides", "pads", "dilations")
 _POOL = ("kind", "is_global", *_WINDOW, "include_pad")
+
+FLOATING = ("float", "double")
+"""Element types that native kernels compute in."""
 
 NORMS = ("", "layer", "rms")
 """Normalizations of the last axis: none, LayerNormalization, RMSNormalization."""

@@ -22,6 +22,16 @@ class BoundStep(Record):
     shapes: Mapping[str, Shape]
 
     @property
+    def floating(self) -> str:
+        """The element type that the step computes in if it computes floating numbers: that of its first result."""
+        return "double" if self.buffers[self.step.outputs[0]].dtype == "double" else "float"
+
+    @property
+    def floating_bytes(self) -> int:
+        """Bytes of a number of that type."""
+        return 8 if self.floating == "double" else 4
+
+    @property
     def result(self) -> str:
         """Name of the only result."""
         return self.step.outputs[0]
@@ -69,9 +79,9 @@ class BoundStep(Record):
         return names.index(str(value))
 
     def weight_type(self, name: str) -> int:
-        """Code of the element type of a weight, which kernels widen where it has two bytes."""
+        """Code of the element type of a weight, which kernels on float32 widen where it has two bytes."""
         dtype = self.buffers[name].dtype
-        if dtype not in ("float", *HALVES):
+        if dtype != self.floating and not (self.floating == "float" and dtype in HALVES):
             raise ValueError(f"its weight {name!r} is of type {dtype}")
         return ELEMENT_TYPES.index(dtype)
 

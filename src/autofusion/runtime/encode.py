@@ -12,9 +12,16 @@ import numpy as np
 
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
-from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
+from autofusion.plan import ACTIVATIONS, FLOATING, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.encode_conv import WINDOWED, WINDOWED_SCRATCH, WINDOWED_WEIGHTS, measure_sums, read_floats
+from autofusion.runtime.encode_conv import (
+    WINDOWED,
+    WINDOWED_SCRATCH,
+    WINDOWED_WEIGHTS,
+    measure_double_block,
+    measure_sums,
+    read_floats,
+)
 from autofusion.runtime.encode_data import MOVING
 from autofusion.runtime.encode_excite import encode_excite, measure_excite
 from autofusion.runtime.encode_lines import LOOKING
@@ -24,6 +31,8 @@ from autofusion.runtime.record_layout import write_record
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
     DEPTH_BLOCK,
+    DOUBLE_KERNELS,
+    ELEMENT_TYPES,
     KERNEL_CODES,
     MAX_AXES,
     MAX_BATCH_AXES,
@@ -98,12 +107,14 @@ def _encode_at(
     if step.kernel not in KERNEL_CODES:
         return
     try:
-        ints, floats = _encode_fields(BoundStep(step, buffers, shapes))
+        bound = BoundStep(step, buffers, shapes)
+        ints, floats = _encode_fields(bound)
         kernel = record_kernel(step)
+        dtype = ELEMENT_TYPES.index(bound.floating) if kernel in DOUBLE_KERNELS else 0
         operands = [places[name] if name else NOWHERE for name in step.inputs]
         results = [places[name] if name else NOWHERE for name in step.outputs]
         slices = scratch if kernel in _SCRATCH else NOWHERE
-        write_record(data, at, KERNEL_CODES[kernel], operands, results, slices, ints, floats)
+        write_record(data, at, KERNEL_CODES[kernel], dtype, operands, results, slices, ints, floats)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise _refuse(step, error) from error
 
@@ -152,7 +163,8 @@ def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
     weights = _WEIGHTS.get(step.kernel, ())
     names = (*(name for place, name in enumerate(step.inputs) if place not in weights), *step.outputs)
     types = {buffers[name].dtype for name in names if name}
-    if len(types) != 1 or (step.kernel != "copy" and types != {"float"}):
+    allowed = FLOATING if step.kernel in DOUBLE_KERNELS else ("float",)
+    if len(types) != 1 or (step.kernel != "copy" and not types <= {*allowed}):
         raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
 
 
@@ -246,9 +258,11 @@ def _encode_copy(bound: BoundStep) -> _Fields:
 
 
 def _measure_matmul(bound: BoundStep) -> int:
-    """Row pointers, one packed panel, transposed rows and sums of one thread (`af_matmul_scratch`)."""
+    """Row pointers, packed panels, transposed rows and sums of one thread (`af_matmul_scratch`)."""
     a = bound.shape(bound.operand(0))
     depth = a[-2] if bound.integer("trans_a") else a[-1]
+    if bound.floating == "double":
+        return measure_double_block(depth if bound.integer("trans_a") else 0) + 8 * PANEL * depth
     return 8 * ROW_BLOCK + 2 * 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + measure_sums(depth)
 
 

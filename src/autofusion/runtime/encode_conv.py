@@ -11,6 +11,7 @@ from autofusion.runtime.bound import BoundStep, Shape
 from autofusion.runtime.encode_excite import has_means, measure_gate, measure_totals, read_excitation
 from autofusion.runtime.records import (
     DEPTH_BLOCK,
+    DOUBLE_BLOCK,
     GATHER_CHANNELS,
     PANEL,
     PANEL_BLOCK,
@@ -180,6 +181,8 @@ def _measure_conv(bound: BoundStep) -> int:
     kernel = bound.integers("kernel", len(bound.shape(bound.operand(0))) - 2)
     if group < 1:
         return 0
+    if bound.floating == "double":
+        return _measure_double_conv(bound, channels, filters, kernel)
     depth, taps = channels // group, math.prod(kernel)
     if channels == group == filters:
         # Pointers to lines, totals and widened weights (`af_depthwise_scratch`).
@@ -196,6 +199,20 @@ def _measure_panels(bound: BoundStep, depth: int) -> int:
 def _measure_widened(bound: BoundStep, place: int, panels: int, rows: int) -> int:
     """That many panels of a weight as float32, if they are of another type (`widened_bytes`)."""
     return _round_up(4 * panels * rows * PANEL) if bound.weight_type(bound.operand(place)) else 0
+
+
+def _measure_double_conv(bound: BoundStep, channels: int, filters: int, kernel: Sequence[int]) -> int:
+    """Row pointers and copied windows of one thread (`af_conv_double_scratch`)."""
+    group, taps = bound.integer("group"), math.prod(kernel)
+    if channels == group == filters:
+        return 0
+    is_in_place = taps == 1 and not any(bound.integers("pads", 2 * len(kernel)))
+    return measure_double_block(0 if is_in_place else channels // group * taps)
+
+
+def measure_double_block(depth: int) -> int:
+    """Pointers to the rows of a block of doubles, and `depth` numbers of each."""
+    return 8 * DOUBLE_BLOCK * (1 + depth)
 
 
 def _measure_conv_pool(bound: BoundStep) -> int:

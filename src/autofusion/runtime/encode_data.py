@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from autofusion.plan import MAX_OPERANDS
+from autofusion.plan import FLOATING, MAX_OPERANDS
 from autofusion.plan.dtypes import ARRAY_NAMES
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.records import ELEMENT_SIZES, ELEMENT_TYPES, MAX_AXES
@@ -175,8 +175,8 @@ def _encode_resize(bound: BoundStep) -> Fields:
     x, y = bound.operand(0), bound.result
     source, target = bound.shape(x), bound.shape(y)
     axes = len(source) - 2
-    if bound.buffers[x].dtype != "float" or type_code(bound, x, y) != 0:
-        raise ValueError("it works on no float32")
+    if ELEMENT_TYPES[type_code(bound, x, y)] not in FLOATING:
+        raise ValueError(f"it works on elements of type {bound.buffers[x].dtype}")
     if not 1 <= axes <= 3 or source[:2] != target[:2] or bound.buffers[x].layout != bound.buffers[y].layout:
         raise ValueError(f"it takes {list(source)} to {list(target)}")
     if bound.buffers[x].layout == "nhwc":

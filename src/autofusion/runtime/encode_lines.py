@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from autofusion.plan import FLOATING
 from autofusion.runtime.bound import BoundStep, Shape, merge_axes
 from autofusion.runtime.encode_data import NO_NUMBERS, Fields, element_size, fill_axes, order_axes, type_code
 from autofusion.runtime.records import ELEMENT_TYPES, HALVES, MAX_AXES
@@ -16,7 +17,7 @@ EXTREMES = ("max", "min")
 
 def _encode_softmax(bound: BoundStep) -> Fields:
     x, y = bound.operand(0), bound.result
-    if bound.shape(x) != bound.shape(y) or ELEMENT_TYPES[type_code(bound, x, y)] != "float":
+    if bound.shape(x) != bound.shape(y) or ELEMENT_TYPES[type_code(bound, x, y)] not in FLOATING:
         raise ValueError(f"it takes {list(bound.shape(x))} to {list(bound.shape(y))}")
     return [*_lines(bound, bound.integer("axis")), bound.integer("log")], NO_NUMBERS
 

@@ -51,9 +51,10 @@ def encode_pointwise(bound: BoundStep) -> Fields:
         *[0] * (PROGRAM_AXES * (MAX_OPERANDS - len(names))),
         len(names),
         _read_types(bound, names),
-        len(code),
+        len(code.words),
         folding,
-        *code,
+        *code.words,
+        *code.behind,
     ]
     return ints, NO_NUMBERS
 
@@ -61,13 +62,13 @@ def encode_pointwise(bound: BoundStep) -> Fields:
 def measure_pointwise(bound: BoundStep) -> int:
     """A block for each register of one thread (`af_program_scratch`)."""
     names = [name for name in bound.step.inputs if name]
-    return 4 * BLOCK * (len(names) + len(_encode_program(bound, len(names))))
+    return bound.floating_bytes * BLOCK * (len(names) + len(_encode_program(bound, len(names)).words))
 
 
 def _read_types(bound: BoundStep, names: Sequence[str]) -> int:
-    """A bit for each operand that holds truth values; everything else is float32."""
+    """A bit for each operand that holds truth values; everything else has the floating type of the step."""
     types = [bound.buffers[name].dtype for name in (*names, bound.result)]
-    if not {*types[:-1]} <= {"float", "bool"} or types[-1] != "float":
+    if not {*types[:-1]} <= {bound.floating, "bool"} or types[-1] != bound.floating:
         raise ValueError(f"it works on elements of type {', '.join(sorted(set(types)))}")
     return sum(1 << place for place, dtype in enumerate(types) if dtype == "bool")
 
@@ -93,26 +94,37 @@ def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 class _Code:
-    """Words under way; `places` has the register of the record for each one of the program."""
+    """Words under way; `places` has the register of the record for each one of the program.
 
-    def __init__(self, operands: int) -> None:
+    A word holds its number as a float32, or in a program on doubles the place of its number among those `behind`.
+    """
+
+    def __init__(self, operands: int, floating: str) -> None:
         self.operands = operands
+        self.is_double = floating == "double"
+        self.behind: list[int] = []
         self.places = list(range(operands))
         self.words: list[int] = []
 
     def add(self, code: int, registers: Sequence[int], number: float) -> int:
         """Append an instruction and return its register."""
         a, b, c = (*registers, *[_NO_REGISTER] * (3 - len(registers)))
-        bits = struct.unpack("<I", struct.pack("<f", number))[0]
+        bits = self._place_double(number) if self.is_double else struct.unpack("<I", struct.pack("<f", number))[0]
         self.words.append(_signed(bits << 32 | c << 24 | b << 16 | a << 8 | code))
         return self.operands + len(self.words) - 1
 
+    def _place_double(self, number: float) -> int:
+        bits = struct.unpack("<q", struct.pack("<d", number))[0]
+        if bits not in self.behind:
+            self.behind.append(bits)
+        return self.behind.index(bits)
 
-def _encode_program(bound: BoundStep, operands: int) -> list[int]:
+
+def _encode_program(bound: BoundStep, operands: int) -> _Code:
     program = bound.step.attributes.get("program")
     if not isinstance(program, list) or not program:
         raise ValueError("it has no program")
-    code = _Code(operands)
+    code = _Code(operands, bound.floating)
     for number, instruction in enumerate(program):
         if not isinstance(instruction, list) or len(instruction) != 6:
             raise ValueError(f"instruction {number} has not six parts")
@@ -121,13 +133,14 @@ def _encode_program(bound: BoundStep, operands: int) -> list[int]:
             raise ValueError(f"instruction {number} is {op!r}, which no native kernel knows")
         operation, count = _OPERATIONS[op]
         registers = [_find_register(code, number, place) for place in places[:count]]
-        first, second = _number(alpha), _number(beta)
+        first, second = _number(alpha, code), _number(beta, code)
         if op in _TWO_NUMBERS:
             registers.append(code.add(_OPERATIONS["Constant"][0], (), second))
         code.places.append(code.add(operation, registers, first))
-    if len(code.words) > MAX_LENGTH:
-        raise ValueError(f"its program takes {len(code.words)} instructions, more than {MAX_LENGTH}")
-    return code.words
+    length = len(code.words) + len(code.behind)
+    if length > MAX_LENGTH:
+        raise ValueError(f"its program takes {length} instructions and numbers, more than {MAX_LENGTH}")
+    return code
 
 
 def _find_register(code: _Code, number: int, place: object) -> int:
@@ -136,10 +149,12 @@ def _find_register(code: _Code, number: int, place: object) -> int:
     return code.places[place]
 
 
-def _number(value: object) -> float:
-    """The nearest float32; infinite beyond its range."""
+def _number(value: object, code: _Code) -> float:
+    """A number; in a program on float32 infinite beyond its range."""
     if not isinstance(value, int | float):
         raise ValueError(f"{value!r} is not a number")
+    if code.is_double:
+        return float(value)
     largest = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
     return math.copysign(math.inf, value) if abs(value) > largest else float(value)
 

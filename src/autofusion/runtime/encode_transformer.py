@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from autofusion.plan import ACTIVATIONS, MAX_RESULTS, NORMS
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.records import HALVES, PANEL
+from autofusion.runtime.encode_conv import measure_double_block
+from autofusion.runtime.records import ELEMENT_TYPES, HALVES, PANEL
 
 Fields = tuple[list[int], list[float]]
 
@@ -56,6 +57,9 @@ def encode_product(bound: BoundStep) -> Fields:
 
 def measure_product(bound: BoundStep) -> int:
     """Packed rows, their moments and the second half of a gated block of one thread (`af_product_scratch`)."""
+    if bound.floating == "double":
+        has_norm = bound.code("norm", NORMS) > 0
+        return measure_double_block(bound.shape(bound.operand(1))[0] if has_norm else 0)
     right = 4 * ROWS_MOST * (bound.shape(bound.operand(1))[1] // 2) if bound.flag("gated") else 0
     return 4 * PACKED_MOST + 8 * ROWS_MOST + right
 
@@ -87,6 +91,9 @@ def encode_attention(bound: BoundStep) -> Fields:
 def measure_attention(bound: BoundStep) -> int:
     """Panels, scores and sums of one thread (`af_attention_scratch`)."""
     _, _, _, queries, keys, size, value_size, past = bound.integers("extents", 8)
+    if bound.floating == "double":
+        padded = _panel_up(past + keys)
+        return measure_double_block(padded + size) + 8 * padded * (size + _panel_up(value_size))
     block = _panel_up(min(past + keys, KEY_BLOCK))
     copies, sums = TILE_MOST * _panel_up(size), queries * _panel_up(value_size)
     packed = block * (_panel_up(size) + _panel_up(value_size) + TILE_MOST) + copies + sums + 2 * _panel_up(queries)
@@ -150,7 +157,7 @@ def encode_embedding(bound: BoundStep) -> Fields:
     filled = [(1, *[0] * TABLES)] * (LEADING_AXES - len(axes)) + axes
     ints = [axis[0] for axis in filled] + [columns, bound.code("norm", NORMS)]
     for number, (count, id_size, _, step) in enumerate(tables):
-        code = bound.weight_type(bound.operand(2 * number)) if id_size else 0
+        code = bound.weight_type(bound.operand(2 * number)) if id_size else ELEMENT_TYPES.index(bound.floating)
         ints += [count, id_size, *(axis[1 + number] for axis in filled), step, code]
     for place in (6, 7):
         _expect_shape(bound, place, (columns,))
@@ -196,17 +203,20 @@ def _expect_shape(bound: BoundStep, place: int, shape: Shape) -> None:
 
 
 def _expect_types(bound: BoundStep, others: Mapping[int, str]) -> None:
-    """Everything is float32 but the operands in `others`: "bool", "ids" for integers, "weight" for halves as well."""
+    """Everything has the step's floating type but the operands in `others`.
+
+    These are "bool", "ids" for integers, "weight" for what steps on float32 read from halves as well.
+    """
+    floating = bound.floating
+    widened = {floating, *HALVES} if floating == "float" else {floating}
+    allowed = {"": {floating}, "bool": {"bool"}, "ids": {*IDS}, "weight": widened}
     for place, name in enumerate((*bound.step.inputs, *bound.step.outputs)):
         if not name:
             continue
         dtype = bound.buffers[name].dtype
-        want = others.get(place, "float") if place < len(bound.step.inputs) else "float"
-        if dtype not in _ALLOWED.get(want, (want,)):
+        want = others.get(place, "") if place < len(bound.step.inputs) else ""
+        if dtype not in allowed[want]:
             raise ValueError(f"it works on elements of type {dtype}")
-
-
-_ALLOWED: Mapping[str, Collection[str]] = {"ids": IDS, "weight": ("float", *HALVES)}
 
 
 def _panel_up(count: int) -> int:

@@ -14,13 +14,15 @@ def write_record(
     data: memoryview,
     at: int,
     kernel: int,
+    dtype: int,
     operands: Sequence[Place],
     results: Sequence[Place],
     scratch: Place,
     ints: Sequence[int],
     floats: Sequence[float],
 ) -> None:
-    """Write a record to the bytes of `data` from `at` on; numbers that are left out are 0.
+    """Write a record to the bytes of `data` from `at` on; numbers that are left out are 0.  `dtype` is the code of
+    the type of the kernel's floating elements.
 
     Raises ValueError where there are too many places or numbers, or one of them is none.
     """
@@ -35,7 +37,9 @@ def write_record(
     places += [0] * (4 * (OPERANDS - 1) - len(places))
     try:
         # One call of struct takes a tenth of the time of numpy's assignments.
-        _LAYOUT.pack_into(data, at, kernel, 0, *places, *_flatten(scratch), *ints, *[0] * (INTS - len(ints)), *floats)
+        _LAYOUT.pack_into(
+            data, at, kernel, dtype, *places, *_flatten(scratch), *ints, *[0] * (INTS - len(ints)), *floats
+        )
     except struct.error as error:
         raise ValueError("a number is too large for its record") from error
 

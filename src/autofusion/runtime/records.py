@@ -43,7 +43,7 @@ OPERAND = np.dtype([("space", "<i4"), ("slot", "<i4"), ("offset", "<i8"), ("byte
 RECORD = np.dtype(
     [
         ("kernel", "<i4"),
-        ("reserved", "<i4"),
+        ("type", "<i4"),
         ("operands", OPERAND, (OPERANDS,)),
         ("ints", "<i8", (INTS,)),
         ("floats", "<f8", (FLOATS,)),
@@ -97,6 +97,15 @@ A matrix product with a packed matrix is a `product`, see `record_kernel`.
 """
 
 
+DOUBLE_KERNELS = frozenset(
+    {
+        *("conv", "matmul", "product", "pool", "affine", "unary", "binary", "relayout", "softmax", "resize"),
+        *("attention", "norm", "group_norm", "rotary", "embedding", "pointwise"),
+    }
+)
+"""Kernels that compute in the floating type of their first result, float32 or float64 (`af_find_double_kernel`)."""
+
+
 def record_kernel(step: Step) -> str:
     """The kernel that a step of a native plan runs: a name of `KERNEL_CODES`, or of a kernel that Python runs."""
     return "product" if step.kernel == "matmul" and step.attributes.get("packed") else step.kernel
@@ -132,6 +141,9 @@ ROW_BLOCK = 144
 
 DEPTH_BLOCK = 256
 """Elements of a row that a product works on at a time (AF_DEPTH_BLOCK)."""
+
+DOUBLE_BLOCK = 48
+"""Rows that products of doubles work on at a time (AF_DOUBLE_BLOCK)."""
 
 PANEL_BLOCK = 8
 """Panels that a product deeper than `DEPTH_BLOCK` works on at a time (AF_PANEL_BLOCK)."""

@@ -62,7 +62,7 @@ def _is_member(node: Node) -> bool:
 def _is_root(scope: Scope, node: Node) -> bool:
     if not _is_member(node) and (node.body is not None or node.op not in REDUCTIONS):
         return False
-    if scope.value(node.outputs[0]).dtype is not DType.FLOAT:
+    if scope.value(node.outputs[0]).dtype not in (DType.FLOAT, DType.DOUBLE):
         return False
     return isinstance(_read(scope, [node]), Program) or node.op in REDUCTIONS
 

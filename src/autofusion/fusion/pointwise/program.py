@@ -20,6 +20,9 @@ MAX_INSTRUCTIONS = 32
 MAX_AXES = 4
 """Axes that differ in which operands repeat along them."""
 
+MAX_WORDS = 40
+"""Instructions and different numbers of a program on doubles, whose numbers lie behind its instructions."""
+
 _TWO_NUMBERS = ("Clip", "HardSigmoid")
 
 Instruction = tuple[str, int, int, int, float, float]
@@ -161,6 +164,10 @@ class _Writer:
         if length > MAX_INSTRUCTIONS:
             detail = f"it would take {length} instructions, a program has {MAX_INSTRUCTIONS}"
             raise Unfit(_limit("instructions", str(length), str(MAX_INSTRUCTIONS), detail))
+        words = length + len({repr(number) for _, _, *numbers in self.code for number in (0.0, *numbers)})
+        if self.dtype is DType.DOUBLE and words > MAX_WORDS:
+            detail = f"it would take {words} instructions and numbers, a program on doubles has {MAX_WORDS}"
+            raise Unfit(_limit("instructions", str(words), str(MAX_WORDS), detail))
         axes = self._count_axes(bool(reduce))
         if axes > MAX_AXES:
             detail = f"its operands repeat along {axes} axes in different ways, the kernel walks {MAX_AXES}"

@@ -34,11 +34,13 @@ static int check_matmul(const checker *c) {
     if (!is_countable(p->batch, AF_BATCH_AXES) || !is_countable(shapes[0], 2) || !is_countable(shapes[1], 2) ||
         !is_countable(shapes[2], 2))
         return refuse(c, "its matrices are too large");
+    if (is_double(c) && p->depth > WINDOW_LIMIT) return refuse(c, "its matrices are too deep");
+    int64_t scratch = is_double(c) ? af_matmul_double_scratch(p) : af_matmul_scratch(p);
     return check_operand(c, AF_RESULT, y) ||
            check_operand(c, AF_A, span_axes(p->batch, p->a_strides, AF_BATCH_AXES, a)) ||
            check_operand(c, AF_B, span_axes(p->batch, p->b_strides, AF_BATCH_AXES, b)) ||
            check_optional(c, AF_BIAS, p->columns) || check_optional(c, AF_RESIDUAL, y) ||
-           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, af_matmul_scratch(p)) || check_overlap(c, 0);
+           check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, scratch) || check_overlap(c, 0);
 }
 
 /* The extents of a pool are sane and fit each other. */
@@ -72,7 +74,8 @@ static int check_rows(const checker *c, int is_affine) {
     if (!is_countable(extents, 2)) return refuse(c, "it has too many elements");
     if (r->x_pitch < r->columns || r->y_pitch < r->columns)
         return refuse(c, "a pitch is less than the number of channels");
-    if (check_code(c, "function", r->function, is_affine ? AF_ACTIVATION_COUNT : AF_FUNCTION_COUNT)) return -1;
+    int functions = is_double(c) ? AF_TO_FLOAT16 : AF_FUNCTION_COUNT;
+    if (check_code(c, "function", r->function, is_affine ? AF_ACTIVATION_COUNT : functions)) return -1;
     if (check_operand(c, AF_RESULT, span_rows(r->rows, r->columns, r->y_pitch)) ||
         check_operand(c, AF_X, span_rows(r->rows, r->columns, r->x_pitch)) ||
         (is_affine && (check_operand(c, AF_SCALE, r->columns) || check_operand(c, AF_SHIFT, r->columns))))
@@ -125,6 +128,8 @@ static int check_copy(const checker *c) {
 static int check_step(const checker *c) {
     for (int place = 0; place < AF_OPERANDS; place++)
         if (check_space(c, place)) return -1;
+    int has_type = c->step->type == AF_FLOAT || (is_double(c) && af_find_double_kernel(c->step->kernel));
+    if (!has_type) return refuse(c, "it does not compute with type %d", c->step->type);
     switch (c->step->kernel) {
     case AF_PASS: return 0;
     case AF_CONV: return af_check_conv(c);

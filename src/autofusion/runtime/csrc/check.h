@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 #include "call.h"
+#include "double.h"
+#include "half.h"
 
 /* Extents of windows are below this, so that no place in an image overflows. */
 #define WINDOW_LIMIT ((int64_t)1 << 31)
@@ -147,9 +149,19 @@ static inline int check_sized(const checker *c, int place, int64_t elements, int
     return 0;
 }
 
-/* Operand `place` exists and holds `elements` floats. */
+/* Bytes of a floating element of the step. */
+static inline int64_t floating_size(const checker *c) { return element_size(c->step->type); }
+
+static inline int is_double(const checker *c) { return c->step->type == AF_DOUBLE; }
+
+/* Whether the step reads weights of `type`: floats, or what is widened to them; doubles where it computes with such. */
+static inline int is_readable(const checker *c, int64_t type) {
+    return is_double(c) ? type == AF_DOUBLE : is_widened(type);
+}
+
+/* Operand `place` exists and holds `elements` floating numbers of the step's type. */
 static inline int check_operand(const checker *c, int place, int64_t elements) {
-    return check_sized(c, place, elements, sizeof(float));
+    return check_sized(c, place, elements, floating_size(c));
 }
 
 static inline int check_optional(const checker *c, int place, int64_t elements) {
@@ -181,13 +193,14 @@ static inline int overlap(const af_operand *a, const af_operand *b) {
     return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-/* The bit of operand `place` where its rows of `columns` floats and those of the result, of `y_columns`, lie beside each
-   other in rows of `pitch` floats: other channels of the same images. */
+/* The bit of operand `place` where its rows of `columns` numbers and those of the result, of `y_columns`, lie beside each
+   other in rows of `pitch` numbers: other channels of the same images. */
 static inline int find_beside(const checker *c, int place, int64_t columns, int64_t pitch, int64_t y_columns,
                               int64_t y_pitch) {
     int64_t bytes = c->step->operands[place].offset - c->step->operands[AF_RESULT].offset;
-    if (pitch != y_pitch || pitch < 1 || bytes % (int64_t)sizeof(float)) return 0;
-    int64_t first = bytes / (int64_t)sizeof(float) % pitch;
+    int64_t size = floating_size(c);
+    if (pitch != y_pitch || pitch < 1 || bytes % size) return 0;
+    int64_t first = bytes / size % pitch;
     if (first < 0) first += pitch;
     return (first >= y_columns && columns <= pitch - first) << place;
 }

@@ -3,7 +3,6 @@
 
 #include "check.h"
 #include "data.h"
-#include "half.h"
 
 /* True for 3x3 windows one pixel apart over all channels of a plane. */
 static int allows_winograd(const af_conv *conv) {
@@ -48,7 +47,7 @@ static int64_t count_weights(const af_conv *conv) {
 
 /* The weight at `place` is there, in a type that kernels widen. */
 static int check_weights(const checker *c, int place, const af_conv *conv) {
-    if (!is_widened(conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
+    if (!is_readable(c, conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
     return check_sized(c, place, count_weights(conv), element_size(conv->type));
 }
 
@@ -78,18 +77,25 @@ static int check_further(const checker *c, int first, const af_conv *gated, cons
     return 0;
 }
 
+/* Scratch memory of a convolution whose extents are sane. */
+static int64_t count_scratch(const checker *c, const af_conv *conv) {
+    if (is_double(c)) return af_conv_double_scratch(conv);
+    return conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
+}
+
 int af_check_conv(const checker *c) {
     const af_conv *conv = &c->step->conv;
     const af_window *w = &conv->window;
     if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || check_excitation(c, conv) ||
         check_weights(c, AF_WEIGHT, conv))
         return -1;
-    int64_t scratch = conv->winograd ? af_winograd_scratch(conv) : af_conv_scratch(conv);
+    if (is_double(c) && (conv->winograd || conv->gated || conv->averaged))
+        return refuse(c, "convolutions of doubles are plain sums alone");
     return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
            check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
-           check_further(c, AF_RESIDUAL + 1, conv, conv) || check_scratch(c, scratch) ||
+           check_further(c, AF_RESIDUAL + 1, conv, conv) || check_scratch(c, count_scratch(c, conv)) ||
            check_overlap_beside(c, 0, find_beside(c, AF_X, conv->channels, conv->x_pitch, conv->filters, conv->y_pitch) |
                                           find_beside(c, AF_RESIDUAL, conv->filters, conv->residual_pitch,
                                                       conv->filters, conv->y_pitch));

@@ -25,7 +25,7 @@ static int check_lines(const checker *c, const af_lines *l, int64_t extent, int6
 int af_check_softmax(const checker *c) {
     const af_softmax *s = &c->step->softmax;
     if (!within(&s->is_log, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
-    return check_lines(c, &s->lines, s->lines.extent, sizeof(float), sizeof(float));
+    return check_lines(c, &s->lines, s->lines.extent, floating_size(c), floating_size(c));
 }
 
 int af_check_argument(const checker *c) {

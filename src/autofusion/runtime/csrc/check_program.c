@@ -8,8 +8,12 @@ static int check_instruction(const checker *c, int number) {
     const af_program *p = &c->step->program;
     af_instruction i = read_instruction(p->code[number]);
     int known = (int)p->operands + number;
+    int is_function = i.operation < (is_double(c) ? AF_TO_FLOAT16 : AF_FUNCTION_COUNT);
+    int has_number = is_function || i.operation == AF_CONSTANT;
+    if (is_double(c) && has_number && i.bits >= AF_PROGRAM_LENGTH - p->length)
+        return refuse(c, "instruction %d has its number outside of the program", number);
     if (i.operation == AF_CONSTANT) return 0;
-    int is_function = i.operation < AF_FUNCTION_COUNT, is_choice = i.operation == AF_CHOOSING;
+    int is_choice = i.operation == AF_CHOOSING;
     int is_combination = i.operation >= AF_COMBINING && i.operation < AF_COMBINING + AF_COMBINATION_COUNT;
     if (!is_function && !is_choice && !is_combination)
         return refuse(c, "instruction %d has operation %d, which is not known", number, i.operation);
@@ -23,7 +27,7 @@ static int check_instruction(const checker *c, int number) {
 
 static int check_program_operand(const checker *c, int operand) {
     const af_program *p = &c->step->program;
-    int64_t size = p->truths >> operand & 1 ? 1 : (int64_t)sizeof(float);
+    int64_t size = p->truths >> operand & 1 ? 1 : floating_size(c);
     return check_sized(c, AF_X + operand, span_axes(p->extents, p->strides[operand], AF_PROGRAM_AXES, 1), size);
 }
 
@@ -46,7 +50,8 @@ int af_check_program(const checker *c) {
         if (p->folding == AF_FOLD_NONE)
             beside |= find_beside_axes(c, AF_X + operand, p->extents, p->strides[operand], p->y_strides, axes);
     }
+    int64_t scratch = is_double(c) ? af_program_double_scratch(p) : af_program_scratch(p);
     return check_operand(c, AF_RESULT, span_axes(p->extents, p->y_strides, axes, 1)) ||
-           check_absent(c, AF_X + (int)p->operands) || check_scratch(c, af_program_scratch(p)) ||
+           check_absent(c, AF_X + (int)p->operands) || check_scratch(c, scratch) ||
            check_overlap_beside(c, 0, beside);
 }

@@ -1,7 +1,6 @@
 /* Validation of the steps of transformers. */
 #include "check.h"
 #include "data.h"
-#include "half.h"
 
 enum { AF_KEEP_PLACE = 6, AF_PAST_KEY_PLACE = 7 };
 
@@ -50,14 +49,14 @@ int af_check_attention(const checker *c) {
         return refuse(c, "past keys and past values do not fit");
     return check_operand(c, AF_RESULT, span_view(&a->y, y)) || check_operand(c, AF_X, span_view(&a->q, q)) ||
            check_operand(c, AF_X + 1, span_view(&a->k, k)) || check_operand(c, AF_X + 2, span_view(&a->v, v)) ||
-           check_term(c, AF_X + 3, &a->bias, scores, sizeof(float)) ||
-           check_term(c, AF_X + 4, &a->mask, scores, sizeof(float)) ||
+           check_term(c, AF_X + 3, &a->bias, scores, floating_size(c)) ||
+           check_term(c, AF_X + 4, &a->mask, scores, floating_size(c)) ||
            check_term(c, AF_KEEP_PLACE, &a->keep, scores, 1) ||
            check_optional(c, AF_PAST_KEY_PLACE, times(past, a->size)) ||
            check_optional(c, AF_PAST_KEY_PLACE + 1, times(past, a->value_size)) ||
            check_optional(c, AF_FURTHER, times(present, a->size)) ||
            check_optional(c, AF_FURTHER + 1, times(present, a->value_size)) ||
-           check_scratch(c, af_attention_scratch(a)) || check_overlap(c, 0);
+           check_scratch(c, is_double(c) ? af_attention_double_scratch(a) : af_attention_scratch(a)) || check_overlap(c, 0);
 }
 
 int af_check_norm(const checker *c) {
@@ -109,7 +108,8 @@ static int check_table(const checker *c, int number) {
     if (c->step->operands[place].space == AF_NONE)
         return number == 0 ? refuse(c, "operand %d is absent", place) : 0;
     if (!within(&table->count, 1, 0, WINDOW_LIMIT) || !within(table->strides, AF_LEADING, 0, ELEMENT_LIMIT) ||
-        !within(&table->step, 1, 0, 1) || !is_widened(table->type) || (table->id_size == 0 && table->type != AF_FLOAT))
+        !within(&table->step, 1, 0, 1) || !is_readable(c, table->type) ||
+        (table->id_size == 0 && table->type != c->step->type))
         return refuse(c, "table %d is out of range", number);
     int64_t innermost = table->id_size == 0 && table->step ? e->columns : 1;
     int64_t reach = span_axes(e->extents, table->strides, AF_LEADING, innermost);
@@ -156,7 +156,7 @@ int af_check_product(const checker *c) {
     if (check_code(c, "activation", p->activation, AF_ACTIVATION_COUNT) ||
         check_code(c, "normalization", p->norm, AF_NORM_KIND_COUNT))
         return -1;
-    if (!is_widened(p->type)) return refuse(c, "its matrix is of type %lld", (long long)p->type);
+    if (!is_readable(c, p->type)) return refuse(c, "its matrix is of type %lld", (long long)p->type);
     if (!within(&p->gated, 1, 0, 1) || (p->gated && (p->parts != 2 || p->widths[0] != p->widths[1])))
         return refuse(c, "its halves do not fit");
     int64_t columns = 0, panels = 0;
@@ -167,11 +167,13 @@ int af_check_product(const checker *c) {
     const int64_t shapes[][2] = {{p->rows, p->depth}, {p->depth, times(panels, AF_PANEL)}, {p->rows, columns}};
     if (!is_countable(shapes[0], 2) || !is_countable(shapes[1], 2) || !is_countable(shapes[2], 2))
         return refuse(c, "its matrices are too large");
+    if (is_double(c) && p->depth > WINDOW_LIMIT) return refuse(c, "its matrices are too deep");
+    int64_t scratch = is_double(c) ? af_product_double_scratch(p) : af_product_scratch(p);
     int has_residual = c->step->operands[AF_RESIDUAL].space != AF_NONE;
     if (has_residual && p->parts > 1) return refuse(c, "a residual has no place in several parts");
     return check_parts(c) || check_operand(c, AF_A, times(p->rows, p->depth)) ||
            check_sized(c, AF_B, times(times(panels, AF_PANEL), p->depth), element_size(p->type)) ||
            check_optional(c, AF_BIAS, columns) ||
            check_optional(c, AF_RESIDUAL, times(p->rows, p->widths[0])) || check_optional(c, 5, p->depth) ||
-           check_optional(c, 6, p->depth) || check_scratch(c, af_product_scratch(p)) || check_overlap(c, 0);
+           check_optional(c, 6, p->depth) || check_scratch(c, scratch) || check_overlap(c, 0);
 }

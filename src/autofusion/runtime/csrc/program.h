@@ -8,14 +8,22 @@
 
 typedef struct af_instruction {
     int operation, a, b, c;
+    uint32_t bits; /* of `number` */
     float number;
 } af_instruction;
 
 static inline af_instruction read_instruction(int64_t word) {
-    af_instruction read = {(int)(word & 255), (int)(word >> 8 & 255), (int)(word >> 16 & 255), (int)(word >> 24 & 255), 0};
-    uint32_t bits = (uint32_t)((uint64_t)word >> 32);
-    memcpy(&read.number, &bits, sizeof bits);
+    af_instruction read = {(int)(word & 255), (int)(word >> 8 & 255), (int)(word >> 16 & 255), (int)(word >> 24 & 255),
+                           (uint32_t)((uint64_t)word >> 32), 0};
+    memcpy(&read.number, &read.bits, sizeof read.bits);
     return read;
+}
+
+/* The number of an instruction of a program on doubles. */
+static inline double read_double(const af_program *program, const af_instruction *instruction) {
+    double number;
+    memcpy(&number, &program->code[program->length + instruction->bits], sizeof number);
+    return number;
 }
 
 /* Whether a function takes a second number. */

@@ -12,7 +12,7 @@
 #include "record_program.h"
 #include "record_transformer.h"
 
-#define AF_ABI_VERSION 4
+#define AF_ABI_VERSION 5
 #define AF_EXPORT __attribute__((visibility("default")))
 
 enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
@@ -136,7 +136,7 @@ typedef struct af_conv {
     int64_t winograd; /* results of a tile each way, 2 or 4; 0 for another algorithm */
     int64_t gated;    /* x has a factor for every channel of every image */
     int64_t averaged; /* the means over the pixels are a result as well */
-    int64_t type;     /* of the weights: AF_FLOAT, AF_FLOAT16 or AF_BFLOAT16 */
+    int64_t type;     /* of the weights: that of the step, or AF_FLOAT16, AF_BFLOAT16 */
 } af_conv;
 
 /* A convolution of all channels and the depthwise one of its result, which need no pitch between them; `alpha` and
@@ -188,8 +188,10 @@ typedef struct af_operand {
     int64_t offset, bytes;
 } af_operand;
 
+/* `type` is that of the floating elements of a step, AF_FLOAT or AF_DOUBLE; kernels whose fields name a type, or a size,
+   leave it AF_FLOAT. */
 typedef struct af_step {
-    int32_t kernel, reserved;
+    int32_t kernel, type;
     af_operand operands[AF_OPERANDS];
     union {
         int64_t ints[AF_INTS];

@@ -13,7 +13,8 @@ enum af_folding { AF_FOLD_NONE, AF_FOLD_SUM, AF_FOLD_MEAN, AF_FOLD_MAX, AF_FOLD_
 
 /* Registers are the operands, then one for each instruction.  An instruction has, from its low byte up, the operation
    and registers a, b and c, and in its upper half the bits of a float: a constant, or the first number of a function.
-   The second one is that of the constant that b names.  Bit i of `truths` says that operand i has truth values.
+   The second one is that of the constant that b names.  A program on doubles has there the place of a number among the
+   words behind its instructions, which are the bits of doubles.  Bit i of `truths` says that operand i has truth values.
    The last register is the result, under `folding` over the last axis. */
 typedef struct af_program {
     int64_t extents[AF_PROGRAM_AXES], y_strides[AF_PROGRAM_AXES], strides[AF_PROGRAM_OPERANDS][AF_PROGRAM_AXES];

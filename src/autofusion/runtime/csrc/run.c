@@ -1,5 +1,6 @@
 /* The executor: resolves the operands of each record and shares its work among threads. */
 #include "data.h"
+#include "double.h"
 #include "threads.h"
 
 /* Operations worth a thread of their own: a few microseconds.  Tests share whatever there is. */
@@ -72,6 +73,7 @@ static af_run_function *find_convolution(const af_conv *conv) {
 }
 
 static af_run_function *find_kernel(const af_step *step) {
+    if (step->type == AF_DOUBLE) return af_find_double_kernel(step->kernel);
     switch (step->kernel) {
     case AF_CONV: return find_convolution(&step->conv);
     case AF_MATMUL: return af_run_matmul;
