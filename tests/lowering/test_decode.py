@@ -303,10 +303,12 @@ def test_integers_have_arithmetic_and_no_functions():
         assert [step.reason for step in lowered.host_steps] == ["element type int64"]
 
 
-def test_the_native_backend_has_functions_of_float32_alone():
-    graph = build({"a": [2], "b": [2]}, [node("Add", "a b", "s"), node("Exp", "s", "y")], "y", {}, DType.DOUBLE)
-    assert kernels_of(lower(graph, backend="native")) == ["arithmetic", "host"]
-    assert kernels_of(lower(graph, backend="reference")) == ["binary", "unary"]
+def test_the_native_backend_has_functions_of_float32_and_float64():
+    nodes = [node("Add", "a b", "s"), node("Exp", "s", "y")]
+    for dtype, kernels in ((DType.DOUBLE, ["binary", "unary"]), (DType.FLOAT16, ["host", "host"])):
+        graph = build({"a": [2], "b": [2]}, nodes, "y", {}, dtype)
+        assert kernels_of(lower(graph, backend="native")) == kernels
+        assert kernels_of(lower(graph, backend="reference")) == ["binary", "unary"]
 
 
 def test_a_silu_is_known_by_its_body():
@@ -321,10 +323,10 @@ def test_a_silu_is_known_by_its_body():
 
 def test_a_body_without_kernels_runs_node_by_node():
     body = [node("Sigmoid", "x", "g"), node("Mul", "x g", "y")]
-    graph = build({"x": [3, 4]}, body, "y", {}, DType.DOUBLE)
+    graph = build({"x": [3, 4]}, body, "y", {}, DType.FLOAT16)
     fuse(graph, "g y", "SiLU")
     lowered = lower(graph, backend="native")
-    assert kernels_of(lowered) == ["host", "arithmetic"]
+    assert kernels_of(lowered) == ["host", "host"]
     assert lowered.steps_of == {"y": (0, 1)}
 
 

@@ -13,11 +13,12 @@ def test_both_sides_agree_on_the_width_of_a_panel() -> None:
     assert PANEL == records.PANEL
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("columns", [1, 15, 16, 17, 40])
-def test_matrix(columns: int) -> None:
-    b = np.arange(7 * columns, dtype=np.float64).reshape(7, columns) + 1
+def test_matrix(columns: int, dtype: type[np.floating]) -> None:
+    b = np.arange(7 * columns, dtype=dtype).reshape(7, columns) + 1
     packed = pack_matmul_weight(b)
-    assert packed.dtype == np.float32
+    assert packed.dtype == dtype
     panels = packed.reshape(-1, 7, PANEL)
     for row in range(7):
         for column in range(columns):

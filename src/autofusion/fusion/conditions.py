@@ -13,6 +13,7 @@ from autofusion.fusion.matcher import attribute_reason, widening_reason
 from autofusion.fusion.predicates import CHECKS
 from autofusion.fusion.reasons import Code, Reason, shape_unknown, spell_shape
 from autofusion.fusion.scope import Scope
+from autofusion.ir import DType
 from autofusion.ir.dims import Expr
 from autofusion.ops.rows import find_operator
 from autofusion.ops.schema import schema_of
@@ -173,7 +174,8 @@ def _compare(
     if isinstance(left, int | float) != isinstance(right, int | float) and clause.operator not in ("==", "!="):
         return "fails"
     if clause.operator in ("==", "!="):
-        return "holds" if equals(left, right) == (clause.operator == "==") else "fails"
+        is_double = scope.value(binding.value(clause.left.name) or "").dtype is DType.DOUBLE
+        return "holds" if equals(left, right, is_double=is_double) == (clause.operator == "==") else "fails"
     return "holds" if _COMPARE[clause.operator](left, right) else "fails"
 
 

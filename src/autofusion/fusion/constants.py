@@ -11,6 +11,7 @@ SHORTENED: tuple[tuple[float, tuple[float, ...]], ...] = (
     (math.sqrt(0.5), (0.7071, 0.70711, 0.707107)),
     (math.sqrt(2.0 / math.pi), (0.7978846, 0.797885, 0.79788)),
     (0.044715, (0.044714998,)),
+    (1.0 / 6.0, (0.16666667,)),
 )
 """Numbers and the shortened spellings of them that exporters are known to write."""
 
@@ -30,9 +31,14 @@ def is_number(array: np.ndarray, wanted: float) -> bool:
     return any(math.isclose(found, number, rel_tol=tolerance, abs_tol=0.0) for number in spellings)
 
 
-def equals(found: object, wanted: object) -> bool:
-    """True where an attribute has the value that is wanted; numbers with fractions up to float32's precision."""
+def equals(found: object, wanted: object, *, is_double: bool = False) -> bool:
+    """True where an attribute has the value that is wanted.
+
+    Numbers with fractions are compared up to float32's precision; those of a node on float64 (`is_double`) up to its.
+    """
     if isinstance(found, float) and isinstance(wanted, int | float):
+        if is_double:
+            return math.isclose(found, _spell_out(wanted), rel_tol=_TOLERANCE["float64"], abs_tol=0.0)
         return math.isclose(found, wanted, rel_tol=1e-6, abs_tol=0.0)
     return found == wanted
 
