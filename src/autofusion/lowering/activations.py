@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from autofusion.fusion.pointwise.activations import ACTIVATION_OPERATORS, read_activation
-from autofusion.ir import Node
+from autofusion.ir import DType, Node
 from autofusion.lowering.records import Epilogue
 from autofusion.lowering.scope import Scope
 
@@ -25,5 +25,7 @@ def find_gate(gate: Node, scope: Scope) -> Epilogue | None:
     epilogue = find_epilogue(gate, scope)
     if epilogue is None or epilogue.activation != "HardSigmoid":
         return None
-    is_swish = math.isclose(epilogue.alpha, 1 / 6, rel_tol=1e-6) and epilogue.beta == 0.5
+    # In float32 1/6 is the nearest number to it, in float64 that is another one.
+    tolerance = 1e-14 if scope.dtype(gate.input(0)) is DType.DOUBLE else 1e-6
+    is_swish = math.isclose(epilogue.alpha, 1 / 6, rel_tol=tolerance) and epilogue.beta == 0.5
     return Epilogue("HardSwish") if is_swish else None
