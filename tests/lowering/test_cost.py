@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from autofusion.lowering import lower
 from autofusion.lowering.cost import CostModel, estimate_node_speedup, estimate_speedup
 from autofusion.lowering.roofline import CACHE_BYTES, SERVER, Roofline, Work
 from autofusion.lowering.winograd import MAKING_COST
-from autofusion.lowering.work import LOAD_FLOPS, TRANSCENDENTAL_FLOPS, WINOGRAD_PARTS
+from autofusion.lowering.work import LOAD_FLOPS, SHUFFLE_FLOPS, TRANSCENDENTAL_FLOPS, WINOGRAD_PARTS
 from lowering.graphs import build, fuse, node, randoms
 
 
@@ -174,3 +176,50 @@ def test_attention_is_both_products_and_the_exponentials():
         {},
     )
     assert CostModel(rows).estimate(rows.node("y")).flops == wanted
+
+
+def test_a_shuffle_of_channels_counts_every_element_where_it_is_not_fused_away():
+    """Into the filters round it, it costs nothing; apart, what copies of elements one by one do."""
+    nodes = [
+        node("Conv", "x whole", "o"),
+        node("Reshape", "o groups", "split"),
+        node("Transpose", "split", "turned", perm=(0, 2, 1, 3, 4)),
+        node("Reshape", "turned image", "u"),
+        node("Conv", "u last", "y"),
+    ]
+    constants = {
+        "whole": randoms(1, 6, 3, 1, 1),
+        "last": randoms(2, 2, 6, 1, 1),
+        "groups": np.array([1, 2, 3, 5, 4]),
+        "image": np.array([1, 6, 5, 4]),
+    }
+    graph = build({"x": [1, 3, 5, 4]}, nodes, "y", constants)
+    turned = CostModel(graph).estimate(graph.node("turned"))
+    assert turned == Work(SHUFFLE_FLOPS * 120, 2 * 480)
+    fused = fuse(graph, "split turned u")
+    lowered = lower(graph, backend="native")
+    assert "strided" not in {step.kernel for step in lowered.plan.steps}
+    model = CostModel(graph, lowered=lowered)
+    assert model.fused_seconds([fused]) == 0
+    assert model.unfused_seconds([fused]) == SERVER.seconds(turned) + 2 * SERVER.launch
+
+
+def test_rows_that_change_places_are_traffic_alone():
+    graph = build({"x": [2, 3, 4, 5]}, [node("Transpose", "x", "y", perm=(0, 2, 1, 3))], "y", {})
+    assert CostModel(graph).estimate(graph.node("y")) == Work(120, 2 * 480)
+
+
+def test_a_convolution_behind_its_average_counts_the_pixels_that_are_left():
+    nodes = [
+        node("Conv", "x w", "c", kernel_shape=(1, 1)),
+        node("AveragePool", "c", "y", kernel_shape=(2, 2), strides=(2, 2)),
+    ]
+    graph = build({"x": [1, 8, 10, 10]}, nodes, "y", {"w": randoms(1, 16, 8, 1, 1)})
+    fused = replace(fuse(graph, "c y"), pattern="conv_pool")
+    graph.replace([fused.name], [fused])
+    lowered = lower(graph, backend="native")
+    kernels = [step.kernel for step in lowered.plan.steps]
+    assert [kernel for kernel in kernels if kernel != "relayout"] == ["pool", "conv"]
+    work = CostModel(graph, lowered=lowered).step_work(kernels.index("conv"))
+    pooled = LOAD_FLOPS * 4 * 16 * 25
+    assert work.flops == 2 * 8 * 16 * 25 + pooled

@@ -23,6 +23,9 @@ NOMINAL_EXTENT = 128
 # Kernels that read some rows of a table.
 _LOOKUPS = frozenset({"gather", "gather_blocks", "gather_elements", "embedding"})
 
+# What gives elements of its operand in another order, without arithmetic.
+_MOVES = VIEWS | {"Transpose", "Slice", "Split", "Concat"}
+
 # Extents of a broken model give numbers that no float holds.
 _ENDLESS = 1e18
 
@@ -30,8 +33,8 @@ _ENDLESS = 1e18
 class CostModel:
     """Work and time of nodes at fixed extents; symbols that `dims` lacks have nominal ones.
 
-    With `lowered`, the graph's nodes take the time of the steps that run them, and what the plan gives without a step
-    costs nothing, fused or not; without it, fusion is taken at its word.
+    With `lowered`, the graph's nodes take the time of the steps that run them, and a plain node that the plan gives
+    without a step costs nothing, fused or not; without it, fusion is taken at its word.
     """
 
     def __init__(
@@ -89,7 +92,7 @@ class CostModel:
         return moved
 
     def _seconds_apart(self, node: Node) -> float:
-        if self._runs_free(node):
+        if node.body is None and self._runs_free(node):
             return 0.0
         part_of_products = self._find_winograd(node)
         works = (self._slim(self.estimate(part), part, part_of_products) for part in flatten_node(node))
@@ -104,9 +107,11 @@ class CostModel:
         return sum(self._roofline.seconds(self.step_work(index)) * self._share(node, index) for index in indices)
 
     def _runs_free(self, node: Node) -> bool:
-        """Whether the plan has a place for what the node gives without a step that computes it."""
+        """Whether no step computes what the node gives, and the plan has a place for it or others move its elements."""
         if self._lowered is None or node.name not in self._lowered.steps_of or self._indices(node):
             return False
+        if all(part.op in _MOVES and not part.domain for part in flatten_node(node)):
+            return True
         return all(name in self._lowered.plan.buffers for name in node.results)
 
     def _indices(self, node: Node) -> tuple[int, ...]:
@@ -135,7 +140,7 @@ class CostModel:
         for part in reversed(flatten_node(node)):
             index = next((given[name] for name in part.results if name in given), indices[-1])
             work = self._slim(Work(count_flops(part, self)), part, winograd)
-            self._flops_of[index][node.name] += min(work.flops, _ENDLESS)
+            self._flops_of[index][node.name] += min(work.flops * self._find_computed(part, index), _ENDLESS)
             for name in part.operands:
                 given.setdefault(name, index)
 
@@ -146,6 +151,15 @@ class CostModel:
         found = (self._lowered.plan.steps[index].attributes.get("winograd") for index in self._indices(node))
         return next((WINOGRAD_PARTS[tile] for tile in found if isinstance(tile, int)), 1.0)
 
+    def _find_computed(self, part: Node, index: int) -> float:
+        """Part of a convolution's pixels that its step computes: not all where the pool behind it comes before it."""
+        assert self._lowered is not None
+        step = self._lowered.plan.steps[index]
+        if part.op != "Conv" or step.kernel != "conv":
+            return 1.0
+        computed = self._buffer_extents(self._lowered.plan.buffers[step.outputs[0]])[2:]
+        return min(math.prod(computed) / max(math.prod(self.extents(part.outputs[0])[2:]), 1), 1.0)
+
     def _slim(self, work: Work, part: Node, winograd: float) -> Work:
         return Work(work.flops * winograd, work.cached, work.streamed) if part.op == "Conv" else work
 
@@ -155,13 +169,17 @@ class CostModel:
             return 0.0
         assert self._lowered is not None
         made = self._lowered.plan.buffers[step.outputs[0]]
-        return 2 * MAKING_COST * self._buffer_bytes(made) / storage_type(made.dtype).itemsize
+        return 2 * MAKING_COST * self._buffer_elements(made)
 
     def _buffer_bytes(self, buffer: Buffer) -> int:
-        if buffer.shape is None:
-            return 0
+        return self._buffer_elements(buffer) * storage_type(buffer.dtype).itemsize
+
+    def _buffer_elements(self, buffer: Buffer) -> int:
+        return 0 if buffer.shape is None else math.prod(self._buffer_extents(buffer))
+
+    def _buffer_extents(self, buffer: Buffer) -> tuple[int, ...]:
         extents = {name: int(str(dim)) for name, dim in self._dims.items()}
-        return math.prod(evaluate_shape(buffer.shape, extents)) * storage_type(buffer.dtype).itemsize
+        return tuple(evaluate_shape(buffer.shape or (), extents))
 
     def _move(self, size: int, is_constant: bool) -> Work:
         size = min(size, int(_ENDLESS))
