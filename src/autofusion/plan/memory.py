@@ -69,15 +69,22 @@ def place_lives(plan: Plan, lives: Sequence[Life], scratch: int = 0) -> Memory:
 
 def find_lives(plan: Plan, shapes: Mapping[str, tuple[int, ...]]) -> tuple[Life, ...]:
     """Extents and lifetimes, counted in steps, of the buffers that need a place; aliases keep their buffer alive."""
-    span: dict[str, tuple[int, int]] = {}
+    placed = {
+        name
+        for name, buffer in plan.buffers.items()
+        if buffer.role == "inner" and buffer.dtype != STRING and name in shapes
+    }
+    roots = {name: root for name, buffer in plan.buffers.items() if (root := buffer.alias or name) in placed}
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
     for index, step in enumerate(plan.steps):
-        for name in filter(None, (*step.inputs, *step.outputs)):
-            root = plan.buffers[name].alias or name
-            span[root] = (span.get(root, (index, index))[0], index)
+        for name in (*step.inputs, *step.outputs):
+            root = roots.get(name)
+            if root is not None:
+                first.setdefault(root, index)
+                last[root] = index
     return tuple(
-        Life(name, count_bytes(plan.buffers[name], shapes[name]), first, last)
-        for name, (first, last) in span.items()
-        if name in shapes and plan.buffers[name].role == "inner" and plan.buffers[name].dtype != STRING
+        Life(name, count_bytes(plan.buffers[name], shapes[name]), begin, last[name]) for name, begin in first.items()
     )
 
 

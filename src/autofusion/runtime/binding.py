@@ -79,9 +79,9 @@ def bind(plan: Plan, dims: Mapping[str, int], threads: int, earlier: Binding | N
         for name, shape in shapes.items()
         if not is_held(plan.buffers[name])
     }
-    for name, extent in extents.items():
-        if extent > MAX_BYTES:
-            raise refuse_dims(name, shapes[name], dims, f"which takes {extent} bytes")
+    if max(extents.values(), default=0) > MAX_BYTES:
+        name, extent = next((name, extent) for name, extent in extents.items() if extent > MAX_BYTES)
+        raise refuse_dims(name, shapes[name], dims, f"which takes {extent} bytes")
     scratch = scratch_bytes(plan, shapes, threads)
     lives = find_lives(plan, shapes)
     if earlier is not None and (earlier.lives, earlier.scratch) == (lives, scratch):
@@ -171,28 +171,32 @@ def _find_same(
 def _find_places(
     plan: Plan, extents: Mapping[str, int], offsets: Mapping[str, int], slots: tuple[str, ...]
 ) -> dict[str, Place]:
+    """Where every buffer with `extents` lies that has a place: an alias where the buffer that it names does."""
     places: dict[str, Place] = {}
     numbers = {name: number for number, name in enumerate(slots)}
-    for name, buffer in plan.buffers.items():
-        root = plan.buffers[buffer.alias or name]
-        if is_held(root):
-            continue
-        if root.name in numbers:
-            place = Place(Space.BINDING, 0, extents[root.name], numbers[root.name])
-        elif root.tensor is not None:
-            tensor = plan.tensors[root.tensor]
-            place = Place(Space.WEIGHTS, tensor.offset, tensor.bytes)
+    for name, extent in extents.items():
+        buffer = plan.buffers[name]
+        root = buffer.alias or name
+        tensor = plan.buffers[root].tensor
+        if root in numbers:
+            place = Place(Space.BINDING, 0, extents[root], numbers[root])
+        elif tensor is not None:
+            place = Place(Space.WEIGHTS, plan.tensors[tensor].offset, plan.tensors[tensor].bytes)
         elif name in offsets:
-            place = Place(Space.ARENA, offsets[name], extents[root.name])
+            place = Place(Space.ARENA, offsets[name], extents[root])
         else:
             continue
-        skipped = buffer.offset * storage_type(buffer.dtype).itemsize if extents[name] else 0
-        if root is not buffer and skipped + extents[name] > place.bytes:
-            raise damaged_plan(f"buffer {name!r} has more bytes than {root.name!r}, whose bytes it shares")
-        if is_view(buffer):
-            place = place._replace(offset=place.offset + skipped, bytes=extents[name])
-        places[name] = place
+        places[name] = place if root == name else _find_part(buffer, extent, place)
     return places
+
+
+def _find_part(buffer: Buffer, extent: int, place: Place) -> Place:
+    """The bytes of an alias, of which there are `extent`, in `place`, that of the buffer that it names."""
+    skipped = buffer.offset * storage_type(buffer.dtype).itemsize if extent else 0
+    if skipped + extent > place.bytes:
+        text = f"buffer {buffer.name!r} has more bytes than {buffer.alias!r}, whose bytes it shares"
+        raise damaged_plan(text)
+    return place._replace(offset=place.offset + skipped, bytes=extent) if is_view(buffer) else place
 
 
 def _check_arrays(plan: Plan, extents: Mapping[str, int], places: Mapping[str, Place]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import cast
 
 from autofusion.plan import Buffer, Setting, Step
 from autofusion.record import Record
-from autofusion.runtime.records import ELEMENT_TYPES, HALVES
+from autofusion.runtime.records import DOUBLE_KERNELS, ELEMENT_TYPES, HALVES
 
 Shape = tuple[int, ...]
+
+_INTEGERS = frozenset({int})
 
 
 class BoundStep(Record):
@@ -54,7 +57,10 @@ class BoundStep(Record):
 
     def integers(self, name: str, count: int | None = None) -> Shape:
         """An attribute that is a list of `count` integers, of any number of them where that is None."""
-        return tuple(_expect_integer(name, item) for item in self._entries(name, count, "integers"))
+        entries = self._entries(name, count, "integers")
+        if not _INTEGERS.issuperset(map(type, entries)):
+            entries = [_expect_integer(name, item) for item in entries]
+        return tuple(cast(Sequence[int], entries))
 
     def numbers(self, name: str, count: int) -> list[float]:
         """An attribute that is a list of `count` numbers."""
@@ -84,6 +90,16 @@ class BoundStep(Record):
         if dtype != self.floating and not (self.floating == "float" and dtype in HALVES):
             raise ValueError(f"its weight {name!r} is of type {dtype}")
         return ELEMENT_TYPES.index(dtype)
+
+    def expect_floats(self, others: Collection[int] = ()) -> None:
+        """Raise ValueError unless operands, but for those at the places `others`, and results are floats of one type.
+
+        That is float32, or float64 of a kernel that computes in it.
+        """
+        names = [name for place, name in enumerate(self.step.inputs) if place not in others]
+        types = {self.buffers[name].dtype for name in (*names, *self.step.outputs) if name}
+        if types != {"float"} and not (types == {"double"} and self.step.kernel in DOUBLE_KERNELS):
+            raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
 
     def pitch(self, name: str) -> int:
         """Elements from pixel to pixel of a buffer that stores axis 1 innermost."""

@@ -5,8 +5,11 @@ The fields of each kernel are those of `csrc/record.h`, in the same order.
 
 from __future__ import annotations
 
+import importlib
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
+from functools import cache
+from typing import cast
 
 import numpy as np
 
@@ -14,19 +17,7 @@ from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ArtifactError
 from autofusion.plan import ACTIVATIONS, FLOATING, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
-from autofusion.runtime.encode_conv import (
-    WINDOWED,
-    WINDOWED_SCRATCH,
-    WINDOWED_WEIGHTS,
-    measure_double_block,
-    measure_sums,
-    read_floats,
-)
-from autofusion.runtime.encode_data import MOVING
-from autofusion.runtime.encode_excite import encode_excite, measure_excite
-from autofusion.runtime.encode_lines import LOOKING
-from autofusion.runtime.encode_pointwise import encode_pointwise, measure_pointwise
-from autofusion.runtime.encode_transformer import TRANSFORMING, TRANSFORMING_SCRATCH
+from autofusion.runtime.encode_conv import measure_double_block, measure_sums, read_floats
 from autofusion.runtime.record_layout import write_record
 from autofusion.runtime.records import (
     BINARY_OPERATORS,
@@ -46,6 +37,8 @@ from autofusion.runtime.records import (
 )
 
 _Fields = tuple[list[int], list[float]]
+_Encoder = Callable[[BoundStep], _Fields]
+_Measure = Callable[[BoundStep], int]
 
 
 def encode_plan(
@@ -72,9 +65,13 @@ def encode_plan(
     """
     records = np.zeros(len(plan.steps), RECORD) if earlier is None else earlier.copy()
     data = records.view(np.uint8).data
+    empty = bytes(RECORD.itemsize)
     for index, step in enumerate(plan.steps):
         if index not in same:
-            _encode_at(data, index * RECORD.itemsize, step, plan.buffers, shapes, places, scratch)
+            at = index * RECORD.itemsize
+            if earlier is not None:
+                data[at : at + RECORD.itemsize] = empty
+            _encode_at(data, at, step, plan.buffers, shapes, places, scratch)
     return records
 
 
@@ -103,18 +100,19 @@ def _encode_at(
     places: Mapping[str, Place],
     scratch: Place,
 ) -> None:
-    """Put the record of `step` to byte `at` of `data`; a step that the session runs itself has none: zeros stay."""
-    if step.kernel not in KERNEL_CODES:
+    """Put the record of `step` to byte `at` of `data`, zeros; a step that the session runs itself has none."""
+    kernel = record_kernel(step)
+    code = KERNEL_CODES.get(kernel)
+    if code is None:
         return
+    encode, measure = _find_family(kernel)
     try:
         bound = BoundStep(step, buffers, shapes)
-        ints, floats = _encode_fields(bound)
-        kernel = record_kernel(step)
+        ints, floats = encode(bound)
         dtype = ELEMENT_TYPES.index(bound.floating) if kernel in DOUBLE_KERNELS else 0
         operands = [places[name] if name else NOWHERE for name in step.inputs]
         results = [places[name] if name else NOWHERE for name in step.outputs]
-        slices = scratch if kernel in _SCRATCH else NOWHERE
-        write_record(data, at, KERNEL_CODES[kernel], dtype, operands, results, slices, ints, floats)
+        write_record(data, at, code, dtype, operands, results, scratch if measure else NOWHERE, ints, floats)
     except (ValueError, IndexError, KeyError, OverflowError) as error:
         raise _refuse(step, error) from error
 
@@ -127,7 +125,8 @@ def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
     """
     largest = 0
     for step in plan.steps:
-        measure = _SCRATCH.get(record_kernel(step))
+        kernel = record_kernel(step)
+        measure = _find_family(kernel)[1] if kernel in KERNEL_CODES else None
         if measure is None:
             continue
         try:
@@ -148,27 +147,22 @@ def _refuse(step: Step, error: Exception) -> ArtifactError:
     )
 
 
-def _encode_fields(bound: BoundStep) -> _Fields:
-    kernel = record_kernel(bound.step)
-    encoder = MOVING.get(kernel) or LOOKING.get(kernel) or TRANSFORMING.get(kernel)
-    if kernel == "pointwise":
-        return encode_pointwise(bound)
-    if encoder is not None:
-        return encoder(bound)
-    _check_types(bound.step, bound.buffers)
-    return _ENCODERS[bound.step.kernel](bound)
+@cache
+def _find_family(kernel: str) -> tuple[_Encoder, _Measure | None]:
+    """What gives the fields of a kernel's record, and the scratch memory of one thread.
 
-
-def _check_types(step: Step, buffers: Mapping[str, Buffer]) -> None:
-    weights = _WEIGHTS.get(step.kernel, ())
-    names = (*(name for place, name in enumerate(step.inputs) if place not in weights), *step.outputs)
-    types = {buffers[name].dtype for name in names if name}
-    allowed = FLOATING if step.kernel in DOUBLE_KERNELS else ("float",)
-    if len(types) != 1 or (step.kernel != "copy" and not types <= {*allowed}):
-        raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
+    A model has kernels of few families, and does not wait for the others.
+    """
+    home = _HOMES.get(kernel)
+    if home is None:
+        return _ENCODERS[kernel], _SCRATCH.get(kernel)
+    family = importlib.import_module(f"autofusion.runtime.{home}")
+    encoders = cast(Mapping[str, _Encoder], family.ENCODERS)
+    return encoders[kernel], cast(Mapping[str, _Measure], family.SCRATCH).get(kernel)
 
 
 def _encode_matmul(bound: BoundStep) -> _Fields:
+    bound.expect_floats()
     a, b, y = bound.operand(0), bound.operand(1), bound.result
     trans_a, trans_b = bound.integer("trans_a"), bound.integer("trans_b")
     batch_a, rows, depth = _split_matrix(bound.shape(a), trans_a)
@@ -203,10 +197,12 @@ def _fill_axes(axes: list[tuple[int, ...]], count: int, operands: int) -> list[i
 
 
 def _encode_affine(bound: BoundStep) -> _Fields:
+    bound.expect_floats()
     return [*_read_rows(bound), bound.code("activation", ACTIVATIONS)], read_floats(bound)
 
 
 def _encode_unary(bound: BoundStep) -> _Fields:
+    bound.expect_floats()
     x, y = bound.operand(0), bound.result
     if bound.buffers[x].layout == "plain" == bound.buffers[y].layout:
         total = math.prod(bound.shape(x))
@@ -226,6 +222,7 @@ def _read_rows(bound: BoundStep) -> list[int]:
 
 
 def _encode_binary(bound: BoundStep) -> _Fields:
+    bound.expect_floats()
     names = (bound.operand(0), bound.operand(1), bound.result)
     extents = bound.shape(names[2])
     rank = len(extents)
@@ -242,6 +239,7 @@ def _encode_binary(bound: BoundStep) -> _Fields:
 
 
 def _encode_relayout(bound: BoundStep) -> _Fields:
+    bound.expect_floats()
     x, y = bound.operand(0), bound.result
     shape = bound.shape(x)
     if shape != bound.shape(y) or len(shape) < 3:
@@ -254,6 +252,9 @@ def _encode_relayout(bound: BoundStep) -> _Fields:
 
 
 def _encode_copy(bound: BoundStep) -> _Fields:
+    types = {bound.buffers[name].dtype for name in (*bound.step.inputs, *bound.step.outputs) if name}
+    if len(types) != 1:
+        raise ValueError(f"it works on elements of type {', '.join(sorted(types))}")
     return [], read_floats(bound)
 
 
@@ -266,9 +267,7 @@ def _measure_matmul(bound: BoundStep) -> int:
     return 8 * ROW_BLOCK + 2 * 4 * DEPTH_BLOCK * PANEL + 4 * ROW_BLOCK * DEPTH_BLOCK + measure_sums(depth)
 
 
-_ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
-    **WINDOWED,
-    "excite": encode_excite,
+_ENCODERS: Mapping[str, _Encoder] = {
     "matmul": _encode_matmul,
     "affine": _encode_affine,
     "unary": _encode_unary,
@@ -277,13 +276,16 @@ _ENCODERS: Mapping[str, Callable[[BoundStep], _Fields]] = {
     "copy": _encode_copy,
 }
 
-_WEIGHTS: Mapping[str, Sequence[int]] = {**WINDOWED_WEIGHTS, "excite": (1, 3)}
-"""Operands that may have two bytes an element."""
+_SCRATCH: Mapping[str, _Measure] = {"matmul": _measure_matmul}
 
-_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
-    **WINDOWED_SCRATCH,
-    "excite": measure_excite,
-    "matmul": _measure_matmul,
-    "pointwise": measure_pointwise,
-    **TRANSFORMING_SCRATCH,
+_HOMES: Mapping[str, str] = {
+    **dict.fromkeys(("conv", "conv_depthwise", "conv_pool", "pool"), "encode_conv"),
+    "excite": "encode_excite",
+    **dict.fromkeys(("strided", "concat", "select", "compare", "arithmetic", "convert", "pad"), "encode_data"),
+    **dict.fromkeys(("resize", "range", "triangle", "filter"), "encode_data"),
+    **dict.fromkeys(("softmax", "reduce", "argument", "cumulate", "rank", "gather"), "encode_lines"),
+    **dict.fromkeys(("gather_elements", "gather_blocks", "scatter_elements", "scatter_blocks"), "encode_lines"),
+    **dict.fromkeys(("product", "attention", "norm", "group_norm", "rotary", "embedding"), "encode_transformer"),
+    "pointwise": "encode_pointwise",
 }
+"""The modules that have `ENCODERS` and `SCRATCH` of all other kernels."""

@@ -42,30 +42,27 @@ def read_floats(bound: BoundStep, scale: float = 1.0) -> list[float]:
 
 
 def _encode_conv(bound: BoundStep) -> Fields:
-    x, y = bound.operand(0), bound.result
-    residual = bound.operand(3)
+    bound.expect_floats(others=(1,))
+    x, weight, residual, y = bound.operand(0), bound.operand(1), bound.operand(3), bound.result
+    x_shape, y_shape = bound.shape(x), bound.shape(y)
     _expect_packed(bound, 1)
-    if bound.shape(x)[0] != bound.shape(y)[0] or (residual and bound.shape(residual) != bound.shape(y)):
+    if x_shape[0] != y_shape[0] or (residual and bound.shape(residual) != y_shape):
         raise ValueError("its operands and its result do not fit")
     ints = [
-        bound.shape(x)[0],
-        bound.integer("group"),
-        bound.shape(x)[1],
-        bound.shape(y)[1],
-        *_window(bound, bound.shape(x)[2:], bound.shape(y)[2:]),
-        bound.pitch(x),
-        bound.pitch(y),
-        bound.pitch(residual) if residual else 0,
+        *(x_shape[0], bound.integer("group"), x_shape[1], y_shape[1]),
+        *_window(bound, x_shape[2:], y_shape[2:]),
+        *(bound.pitch(x), bound.pitch(y), bound.pitch(residual) if residual else 0),
         bound.code("activation", ACTIVATIONS),
         _read_winograd(bound),
         *read_excitation(bound),
-        bound.weight_type(bound.operand(1)),
+        bound.weight_type(weight),
     ]
     return ints, read_floats(bound)
 
 
 def _encode_conv_depthwise(bound: BoundStep) -> Fields:
     """Both convolutions, what lies between them without gaps, and the numbers of the first one's activation."""
+    bound.expect_floats(others=(1, 3))
     x, y = bound.operand(0), bound.result
     _expect_packed(bound, 1)
     _expect_packed(bound, 3)
@@ -112,6 +109,7 @@ def _read_winograd(bound: BoundStep) -> int:
 
 
 def _encode_pool(bound: BoundStep) -> Fields:
+    bound.expect_floats()
     x, y = bound.operand(0), bound.result
     if bound.shape(x)[:2] != bound.shape(y)[:2]:
         raise ValueError("its operand and its result do not fit")
@@ -135,6 +133,7 @@ def _pool_fields(bound: BoundStep, shape: Shape, pitch: int, prefix: str = "") -
 
 def _encode_conv_pool(bound: BoundStep) -> Fields:
     """The convolution, the pool of its result, which has no gaps, and whether that is of whole images."""
+    bound.expect_floats(others=(1,))
     x, y, residual = bound.operand(0), bound.result, bound.operand(3)
     _expect_packed(bound, 1)
     batch, channels = bound.shape(x)[:2]
@@ -154,15 +153,15 @@ def _encode_conv_pool(bound: BoundStep) -> Fields:
 def _window(bound: BoundStep, x: Shape, y: Shape, prefix: str = "") -> list[int]:
     """Image, result, kernel, strides, pads and dilations, with 1 for the axes that are not there."""
     axes = len(x)
+    if not 1 <= axes <= 3 or len(y) != axes:
+        raise ValueError(f"it has {axes} spatial axes, not 1 to 3, and its result {len(y)}")
     pads = bound.integers(f"{prefix}pads", 2 * axes)
+    ones, zeros = (1,) * (3 - axes), (0,) * (3 - axes)
     return [
-        *_three(x, 1),
-        *_three(y, 1),
-        *_three(bound.integers(f"{prefix}kernel", axes), 1),
-        *_three(bound.integers(f"{prefix}strides", axes), 1),
-        *_three(pads[:axes], 0),
-        *_three(pads[axes:], 0),
-        *_three(bound.integers(f"{prefix}dilations", axes), 1),
+        *(*ones, *x, *ones, *y),
+        *(*ones, *bound.integers(f"{prefix}kernel", axes), *ones, *bound.integers(f"{prefix}strides", axes)),
+        *(*zeros, *pads[:axes], *zeros, *pads[axes:]),
+        *(*ones, *bound.integers(f"{prefix}dilations", axes)),
     ]
 
 
@@ -285,17 +284,14 @@ def _round_up(size: int) -> int:
     return -(-size // 64) * 64
 
 
-WINDOWED: Mapping[str, Callable[[BoundStep], Fields]] = {
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {
     "conv": _encode_conv,
     "conv_depthwise": _encode_conv_depthwise,
     "conv_pool": _encode_conv_pool,
     "pool": _encode_pool,
 }
 
-WINDOWED_WEIGHTS: Mapping[str, Sequence[int]] = {"conv": (1,), "conv_depthwise": (1, 3), "conv_pool": (1,)}
-"""Operands of each that may have two bytes an element."""
-
-WINDOWED_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "conv": _measure_conv,
     "conv_depthwise": _measure_conv_depthwise,
     "conv_pool": _measure_conv_pool,

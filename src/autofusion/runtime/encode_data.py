@@ -224,7 +224,7 @@ def _encode_filter(bound: BoundStep) -> Fields:
     return [*shape[:2], tile, bound.weight_type(bound.operand(0))], NO_NUMBERS
 
 
-MOVING: Mapping[str, Callable[[BoundStep], Fields]] = {
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {
     "strided": _encode_strided,
     "concat": _encode_concat,
     "select": _encode_select,
@@ -237,4 +237,7 @@ MOVING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "triangle": _encode_triangle,
     "filter": _encode_filter,
 }
-"""By kernel: what gives the fields of a record, after the element types were checked."""
+"""By kernel: what gives the fields of a record."""
+
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {}
+"""None of them needs any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
 from autofusion.plan import ACTIVATIONS
 from autofusion.runtime.bound import BoundStep
@@ -11,8 +12,9 @@ from autofusion.runtime.records import PANEL, ROW_BLOCK
 Fields = tuple[list[int], list[float]]
 
 
-def encode_excite(bound: BoundStep) -> Fields:
+def _encode_excite(bound: BoundStep) -> Fields:
     """The record of a step `excite`: `af_excite`."""
+    bound.expect_floats(others=(1, 3))
     x, y = bound.shape(bound.operand(0)), bound.shape(bound.result)
     first, second = bound.shape(bound.operand(1)), bound.shape(bound.operand(3))
     rows, hidden = x[0], first[0]
@@ -24,7 +26,7 @@ def encode_excite(bound: BoundStep) -> Fields:
     return ints, [bound.number(name) for name in ("gate_alpha", "alpha", "beta", "gate_beta")]
 
 
-def measure_excite(bound: BoundStep) -> int:
+def _measure_excite(bound: BoundStep) -> int:
     """The hidden numbers of one thread (`af_excite_scratch`)."""
     return _round_up(4 * bound.shape(bound.operand(1))[0])
 
@@ -67,3 +69,8 @@ def measure_totals(bound: BoundStep) -> int:
 
 def _round_up(size: int) -> int:
     return -(-size // 64) * 64
+
+
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {"excite": _encode_excite}
+
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"excite": _measure_excite}

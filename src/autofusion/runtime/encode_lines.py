@@ -175,7 +175,7 @@ def _expect_type(bound: BoundStep, name: str, dtype: str) -> None:
         raise ValueError(f"buffer {name!r} is not of type {dtype}")
 
 
-LOOKING: Mapping[str, Callable[[BoundStep], Fields]] = {
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {
     "softmax": _encode_softmax,
     "reduce": _encode_reduce,
     "argument": _encode_argument,
@@ -187,4 +187,7 @@ LOOKING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "scatter_elements": _encode_scatter_elements,
     "scatter_blocks": _encode_scatter_blocks,
 }
-"""By kernel: what gives the fields of a record, after the element types were checked."""
+"""By kernel: what gives the fields of a record."""
+
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {}
+"""None of them needs any."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from autofusion.plan import MAX_OPERANDS
 from autofusion.runtime.bound import BoundStep, broadcast_strides, merge_axes
@@ -35,7 +35,7 @@ _TWO_NUMBERS = ("Clip", "HardSigmoid")
 _NO_REGISTER = 255
 
 
-def encode_pointwise(bound: BoundStep) -> Fields:
+def _encode_pointwise(bound: BoundStep) -> Fields:
     """The record of a `pointwise` step; raises ValueError where the library cannot run its program."""
     names = [name for name in bound.step.inputs if name]
     if not 1 <= len(names) <= MAX_OPERANDS:
@@ -59,7 +59,7 @@ def encode_pointwise(bound: BoundStep) -> Fields:
     return ints, NO_NUMBERS
 
 
-def measure_pointwise(bound: BoundStep) -> int:
+def _measure_pointwise(bound: BoundStep) -> int:
     """A block for each register of one thread (`af_program_scratch`)."""
     names = [name for name in bound.step.inputs if name]
     return bound.floating_bytes * BLOCK * (len(names) + len(_encode_program(bound, len(names)).words))
@@ -161,3 +161,8 @@ def _number(value: object, code: _Code) -> float:
 
 def _signed(word: int) -> int:
     return word - (1 << 64) if word >= 1 << 63 else word
+
+
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {"pointwise": _encode_pointwise}
+
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {"pointwise": _measure_pointwise}

@@ -223,7 +223,7 @@ def _panel_up(count: int) -> int:
     return -(-count // PANEL) * PANEL
 
 
-TRANSFORMING: Mapping[str, Callable[[BoundStep], Fields]] = {
+ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {
     "product": encode_product,
     "attention": encode_attention,
     "norm": encode_norm,
@@ -232,7 +232,7 @@ TRANSFORMING: Mapping[str, Callable[[BoundStep], Fields]] = {
     "embedding": encode_embedding,
 }
 
-TRANSFORMING_SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
+SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "product": measure_product,
     "attention": measure_attention,
 }

@@ -23,17 +23,17 @@ def show_dims(dims: Mapping[str, int]) -> str:
 
 def bind_shapes(plan: Plan, dims: Mapping[str, int]) -> dict[str, Shape]:
     """The shape of every buffer that has one; raises InputError (AF533) for an impossible extent."""
-    extents: dict[Size, int] = {}
+    known: dict[tuple[Size, ...], Shape] = {}
     shapes: dict[str, Shape] = {}
     for name, buffer in plan.buffers.items():
-        if buffer.shape is None:
+        declared = buffer.shape
+        if declared is None:
             continue
-        for size in buffer.shape:
-            if size not in extents:
-                extents[size] = _evaluate(size, dims)
-        shapes[name] = tuple(extents[size] for size in buffer.shape)
-        if any(extent < 0 for extent in shapes[name]):
-            raise refuse_dims(name, buffer.shape, dims, "which is no shape")
+        if declared not in known:
+            known[declared] = tuple([_evaluate(size, dims) for size in declared])
+            if min(known[declared], default=0) < 0:
+                raise refuse_dims(name, declared, dims, "which is no shape")
+        shapes[name] = known[declared]
     return shapes
 
 
