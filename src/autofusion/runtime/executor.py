@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import _thread
+import mmap
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 
@@ -20,6 +22,8 @@ from autofusion.runtime.watch import Watch
 
 MAX_BINDINGS = 32
 """How many combinations of dims a session remembers, besides those of all gears."""
+
+_HUGE_PAGE = 2 << 20
 
 
 class NativeExecutor:
@@ -87,5 +91,26 @@ class NativeExecutor:
             if self._free:
                 arena = self._free.pop(0).arena
         if arena is None or arena.nbytes < binding.arena_bytes:
-            arena = allocate_aligned(max(binding.arena_bytes, ALIGNMENT))
+            arena = _allocate_arena(binding.arena_bytes)
         return Frame(self._plan, binding, self._weights, self._strings, arena, self._threads)
+
+
+def _allocate_arena(size: int) -> np.ndarray:
+    """At least `size` bytes, aligned to 64; raises MemoryError.
+
+    Large ones are made of huge pages where there are any: touching 2 MiB for the first time takes less time by such a
+    page than by a fifth of them in small ones.
+    """
+    if size < _HUGE_PAGE // 2:
+        return allocate_aligned(max(size, ALIGNMENT))
+    whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
+    try:
+        memory = mmap.mmap(-1, whole + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(str(error)) from error
+    # Some kernels have no huge pages.
+    with suppress(OSError):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    raw = np.frombuffer(memory, np.uint8)
+    start = -raw.ctypes.data % _HUGE_PAGE
+    return raw[start : start + whole]
