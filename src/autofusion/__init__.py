@@ -9,8 +9,6 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from autofusion.version import VERSION as __version__
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from autofusion.fusion import Controls, RuleSource
     from autofusion.options import CompileOptions
     from autofusion.runtime import Session, load
+    from autofusion.version import VERSION as __version__
 
 __all__ = [
     "Artifact",
@@ -103,6 +102,8 @@ def compile(  # noqa: A001
 
 def __getattr__(name: str) -> object:
     """Import a public name where it is first used."""
+    if name == "__version__":
+        return importlib.import_module("autofusion.version").VERSION
     if name not in _HOMES:
         raise AttributeError(f"module 'autofusion' has no attribute {name!r}")
     try:

@@ -89,18 +89,38 @@ def test_results_of_earlier_runs_stay(make_session: MakeSession, backend: str) -
 
 
 def test_memory_is_never_read_before_it_is_written(make_session: MakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    from autofusion.artifact.weights import allocate_aligned
     from autofusion.runtime import executor
 
+    allocate_arena = executor.allocate_arena
+
     def poison(size: int) -> np.ndarray:
-        memory = allocate_aligned(size)
+        memory = allocate_arena(size)
         memory[...] = 0xFF  # every float is NaN
         return memory
 
-    monkeypatch.setattr(executor, "allocate_aligned", poison)
+    monkeypatch.setattr(executor, "allocate_arena", poison)
     session = make_session("native", *DENSE, symbols=["batch"])
     x = numbers(13, 3)
     np.testing.assert_allclose(session.run({"x": x})["y"], dense(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0, 1, 64, (1 << 20) - 1, 1 << 20, (2 << 20) + 1, 5 << 20])
+def test_arenas_are_aligned_and_large_enough(size: int) -> None:
+    from autofusion.runtime.executor import allocate_arena
+
+    arena = allocate_arena(size)
+    assert arena.ctypes.data % 64 == 0
+    assert arena.dtype == np.uint8
+    assert arena.nbytes >= max(size, 1)
+    arena[[0, -1]] = 1
+
+
+@pytest.mark.parametrize("size", [1 << 46, 1 << 63])
+def test_arenas_that_no_machine_has(size: int) -> None:
+    from autofusion.runtime.executor import allocate_arena
+
+    with pytest.raises(MemoryError):
+        allocate_arena(size)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -181,7 +181,7 @@ def test_memory_that_runs_out_is_told(make_session: MakeSession, monkeypatch: py
         raise MemoryError
 
     session = make_session("native", BUFFERS, STEPS, NUMBERS, symbols=["batch", "seq"])
-    monkeypatch.setattr(executor, "allocate_aligned", fail)
+    monkeypatch.setattr(executor, "allocate_arena", fail)
     assert "AF533: there is not enough memory to run the model with batch=2, seq=3" in refuse(session, FEEDS)
 
 

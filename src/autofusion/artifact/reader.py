@@ -28,14 +28,14 @@ from autofusion.artifact.manifest import (
     describe_tensors,
     parse_manifest,
 )
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.plan import Plan
 from autofusion.plan.serial import parse_plan
 from autofusion.record import Record
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from autofusion.errors import ArtifactError
 
 _PLAN_BYTES = 1 << 12
 """Bytes of a plan that are parsed in the time in which another thread reads a MiB of weights."""
@@ -211,5 +211,8 @@ def _read_plan(entries: Mapping[str, memoryview], manifest: Manifest) -> Plan:
 
 
 def _refuse(file: str, code: str, reason: str, help_text: str = "compile the model again") -> ArtifactError:
+    from autofusion.diagnostics import Diagnostic
+    from autofusion.errors import ArtifactError
+
     reason = reason if code == "AF510" else f"is no usable artifact: {reason}"
     return ArtifactError(Diagnostic(code, f"{file!r} {reason}", help=help_text))

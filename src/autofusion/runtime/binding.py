@@ -7,17 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError, InputError
 from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import STRING, storage_type
 from autofusion.plan.memory import Life, Memory, find_lives, place_lives
 from autofusion.plan.stripes import is_view
 from autofusion.record import Record
 from autofusion.runtime.bound import BroadcastError
-from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.encode import encode_plan, scratch_bytes
 from autofusion.runtime.records import KERNEL_CODES, Place, Space
+from autofusion.runtime.refusals import damaged_plan, input_error
 from autofusion.runtime.shapes import Shape, bind_shapes, refuse_dims, show_dims
 from autofusion.runtime.sizes import bind_steps
 from autofusion.runtime.views import stored_bytes
@@ -133,17 +131,21 @@ def _encode_steps(
     scratch: Place,
     earlier: Binding | None,
 ) -> np.ndarray:
+    if not plan.symbols:
+        return encode_plan(plan, shapes, places, scratch)
+    from autofusion.errors import ArtifactError
+
     try:
         if earlier is None:
             return encode_plan(plan, shapes, places, scratch)
         same = _find_same(earlier, plan.steps, shapes, places, scratch)
         return encode_plan(plan, shapes, places, scratch, earlier=earlier.records, same=same)
     except ArtifactError as error:
-        if not plan.symbols or not isinstance(error.__cause__, BroadcastError):
+        if not isinstance(error.__cause__, BroadcastError):
             raise
         # The same plan binds at other dims, or whoever made it would have refused the model.
         text = f"the model cannot run with {show_dims(dims)}: {error.diagnostic.message}"
-        raise InputError(Diagnostic("AF533", text, help="give inputs of other extents")) from error
+        raise input_error("AF533", text, help="give inputs of other extents") from error
 
 
 def _find_same(

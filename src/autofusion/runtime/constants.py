@@ -6,7 +6,7 @@ import numpy as np
 
 from autofusion.plan import Plan
 from autofusion.plan.dtypes import STRING, decode_strings, storage_type
-from autofusion.runtime.damage import damaged_plan
+from autofusion.runtime.refusals import damaged_plan
 
 
 def read_constant(plan: Plan, weights: np.ndarray, name: str) -> np.ndarray | None:

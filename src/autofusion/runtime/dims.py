@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError, InputError
 from autofusion.plan import Plan, Size, evaluate_size, size_symbols
+from autofusion.runtime.refusals import artifact_error, input_error
 from autofusion.runtime.shapes import Shape, show_shape
+
+if TYPE_CHECKING:
+    from autofusion.errors import InputError
 
 _SAMPLE = 1009
 """An extent at which no factor of a sensible expression is zero."""
@@ -23,12 +25,10 @@ def check_symbols(plan: Plan) -> None:
         known |= dict.fromkeys(found, _SAMPLE)
     unknown = frozenset[str]().union(*(size_symbols(size) for size in _list_sizes(plan))) - known.keys()
     if unknown:
-        raise ArtifactError(
-            Diagnostic(
-                "AF518",
-                f"no input's shape tells the extent {min(unknown)!r}",
-                help="give that extent a number when the model is compiled",
-            )
+        raise artifact_error(
+            "AF518",
+            f"no input's shape tells the extent {min(unknown)!r}",
+            help="give that extent a number when the model is compiled",
         )
 
 
@@ -151,4 +151,4 @@ def _misfit(plan: Plan, shapes: Mapping[str, Shape], name: str, sources: Mapping
     text = f"input {name!r} has shape {show_shape(shapes[name])}, the model takes {declared}"
     if notes:
         text += f"; {'; '.join(notes)}"
-    return InputError(Diagnostic("AF532", text, help="give arrays of shapes that fit the model's and one another"))
+    return input_error("AF532", text, help="give arrays of shapes that fit the model's and one another")

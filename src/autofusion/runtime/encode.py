@@ -9,13 +9,11 @@ import importlib
 import math
 from collections.abc import Callable, Container, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
-from autofusion.plan import ACTIVATIONS, FLOATING, Buffer, Plan, Step
+from autofusion.plan import ACTIVATIONS, Buffer, Plan, Step
 from autofusion.runtime.bound import BoundStep, Shape, broadcast_strides, merge_axes, row_major_strides
 from autofusion.runtime.encode_conv import measure_double_block, measure_sums, read_floats
 from autofusion.runtime.record_layout import write_record
@@ -35,6 +33,10 @@ from autofusion.runtime.records import (
     Place,
     record_kernel,
 )
+from autofusion.runtime.refusals import artifact_error
+
+if TYPE_CHECKING:
+    from autofusion.errors import ArtifactError
 
 _Fields = tuple[list[int], list[float]]
 _Encoder = Callable[[BoundStep], _Fields]
@@ -138,12 +140,10 @@ def scratch_bytes(plan: Plan, shapes: Mapping[str, Shape], threads: int) -> int:
 
 def _refuse(step: Step, error: Exception) -> ArtifactError:
     reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-    return ArtifactError(
-        Diagnostic(
-            "AF524",
-            f"step {step.node!r} is no valid {step.kernel} step: {reason}",
-            help="compile the model again with this version",
-        )
+    return artifact_error(
+        "AF524",
+        f"step {step.node!r} is no valid {step.kernel} step: {reason}",
+        help="compile the model again with this version",
     )
 
 

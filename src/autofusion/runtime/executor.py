@@ -7,6 +7,7 @@ import mmap
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from autofusion.plan import Plan
 from autofusion.runtime.binding import Binding, bind
 from autofusion.runtime.constants import read_strings
 from autofusion.runtime.frame import Frame
-from autofusion.runtime.host import prepare_host_steps
 from autofusion.runtime.native import load_library
 from autofusion.runtime.records import KERNEL_CODES
-from autofusion.runtime.watch import Watch
+
+if TYPE_CHECKING:
+    from autofusion.runtime.host import HostStep
+    from autofusion.runtime.watch import Watch
 
 MAX_BINDINGS = 32
 """How many combinations of dims a session remembers, besides those of all gears."""
@@ -41,7 +44,7 @@ class NativeExecutor:
         self._weights = weights if weights.size else allocate_aligned(ALIGNMENT)
         self._threads = threads
         self._native = load_library() if any(step.kernel in KERNEL_CODES for step in plan.steps) else None
-        self._host_steps = prepare_host_steps(plan)
+        self._host_steps = _prepare_host_steps(plan)
         self._strings = read_strings(plan, weights)
         # The module threading takes half a millisecond to import.
         self._lock = _thread.allocate_lock()
@@ -91,11 +94,20 @@ class NativeExecutor:
             if self._free:
                 arena = self._free.pop(0).arena
         if arena is None or arena.nbytes < binding.arena_bytes:
-            arena = _allocate_arena(binding.arena_bytes)
+            arena = allocate_arena(binding.arena_bytes)
         return Frame(self._plan, binding, self._weights, self._strings, arena, self._threads)
 
 
-def _allocate_arena(size: int) -> np.ndarray:
+def _prepare_host_steps(plan: Plan) -> dict[int, HostStep]:
+    """What runs each host step, by its index; most plans have none and do not wait for the module."""
+    if all(step.kernel != "host" for step in plan.steps):
+        return {}
+    from autofusion.runtime.host import prepare_host_steps
+
+    return prepare_host_steps(plan)
+
+
+def allocate_arena(size: int) -> np.ndarray:
     """At least `size` bytes, aligned to 64; raises MemoryError.
 
     Large ones are made of huge pages where there are any: touching 2 MiB for the first time takes less time by such a

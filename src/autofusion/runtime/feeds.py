@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import InputError
 from autofusion.plan import Buffer, Plan
 from autofusion.plan.dtypes import ARRAY_NAMES, EXTENSIONS, STRING, storage_type
+from autofusion.runtime.refusals import input_error
 from autofusion.runtime.shapes import Shape, show_shape
 from autofusion.runtime.views import array_type, store
+
+if TYPE_CHECKING:
+    from autofusion.errors import InputError
 
 
 def check_feeds(plan: Plan, feeds: Mapping[str, Any], defaults: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -25,7 +27,7 @@ def check_feeds(plan: Plan, feeds: Mapping[str, Any], defaults: Mapping[str, np.
     missing = [name for name in plan.inputs if name not in feeds and name not in defaults]
     if missing:
         takes = f"the model takes {_list_values(plan, plan.inputs)}"
-        raise InputError(Diagnostic("AF530", f"input {missing[0]!r} is missing", help=takes))
+        raise input_error("AF530", f"input {missing[0]!r} is missing", help=takes)
     return {name: _take_array(plan, name, feeds[name]) if name in feeds else defaults[name] for name in plan.inputs}
 
 
@@ -47,7 +49,7 @@ def check_results(
             problem = f"it shares memory with the array of {others[0]!r}"
         if problem is not None:
             text = f"the array for output {name!r} cannot take it: {problem}"
-            raise InputError(Diagnostic("AF534", text, help="leave it out, and a fitting array is made"))
+            raise input_error("AF534", text, help="leave it out, and a fitting array is made")
         taken[name] = store(array, dtype) if array.dtype != storage_type(dtype) else array
     return taken
 
@@ -60,7 +62,7 @@ def is_direct(array: np.ndarray) -> bool:
 def _check_names(given: Mapping[str, Any], plan: Plan, names: Sequence[str], what: str) -> None:
     if not isinstance(cast(object, given), Mapping):
         text = f"arrays must be given by {what} name, not as {type(given).__name__}"
-        raise InputError(Diagnostic("AF530", text, help="pass a dict: name -> array"))
+        raise input_error("AF530", text, help="pass a dict: name -> array")
     for name in given:
         if name not in names:
             import difflib
@@ -69,7 +71,7 @@ def _check_names(given: Mapping[str, Any], plan: Plan, names: Sequence[str], wha
             meant = f"did you mean {close[0]!r}? " if close else ""
             verb = "takes" if what == "input" else "gives"
             remedy = f"{meant}the model {verb} {_list_values(plan, names) or 'nothing'}"
-            raise InputError(Diagnostic("AF530", f"the model has no {what} {name!r}", help=remedy))
+            raise input_error("AF530", f"the model has no {what} {name!r}", help=remedy)
 
 
 def _take_array(plan: Plan, name: str, value: Any) -> np.ndarray:
@@ -78,9 +80,7 @@ def _take_array(plan: Plan, name: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         text = f"input {name!r} is no array, and numpy cannot make it one"
-        raise InputError(
-            Diagnostic("AF531", text, help="give an array; nested lists must have equal lengths")
-        ) from error
+        raise input_error("AF531", text, help="give an array; nested lists must have equal lengths") from error
     if dtype == STRING:
         if array.dtype.kind not in "OUT":
             raise _wrong_type(name, array, dtype)
@@ -105,7 +105,7 @@ def _has_type(array: np.ndarray, dtype: str) -> bool:
 def _wrong_type(name: str, array: np.ndarray, dtype: str) -> InputError:
     text = f"input {name!r} has elements of type {array.dtype}, the model takes {ARRAY_NAMES[dtype]}"
     wanted = "str" if dtype == STRING else array_type(dtype).name
-    return InputError(Diagnostic("AF531", text, help=f"convert it: array.astype({wanted!r})"))
+    return input_error("AF531", text, help=f"convert it: array.astype({wanted!r})")
 
 
 def _judge_result(array: Any, dtype: str, shape: Shape | None) -> str | None:

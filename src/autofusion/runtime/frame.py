@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,12 +11,14 @@ from autofusion.artifact.weights import allocate_aligned
 from autofusion.plan import Plan, Step
 from autofusion.plan.stripes import find_stripe, is_view
 from autofusion.runtime.binding import Binding, Segment, is_held
-from autofusion.runtime.host import HostStep, check_result, compute_extents
-from autofusion.runtime.indices import refuse_index
 from autofusion.runtime.native import Context, Native
 from autofusion.runtime.records import Place, Space
+from autofusion.runtime.refusals import refuse_index
 from autofusion.runtime.views import present, store, view_buffer
-from autofusion.runtime.watch import Watch
+
+if TYPE_CHECKING:
+    from autofusion.runtime.host import HostStep
+    from autofusion.runtime.watch import Watch
 
 
 class Frame:
@@ -122,6 +125,8 @@ class Frame:
                 if name:
                     self._write(step, name, array)
             return
+        from autofusion.runtime.host import compute_extents
+
         name = step.outputs[0]
         shape = self.binding.shapes[name]
         self._write(step, name, compute_extents(step, self.binding.dims, self._plan.buffers[name].dtype, shape))
@@ -137,6 +142,8 @@ class Frame:
         return array
 
     def _write(self, step: Step, name: str, array: np.ndarray) -> None:
+        from autofusion.runtime.host import check_result
+
         buffer = self._plan.buffers[name]
         check_result(step, name, array, buffer.dtype, self.binding.shapes.get(name))
         if self._is_held(name):

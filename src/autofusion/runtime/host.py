@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.plan import Plan, Size, Step, evaluate_size
 from autofusion.plan.dtypes import ARRAY_NAMES
+from autofusion.runtime.refusals import artifact_error
 from autofusion.runtime.shapes import Shape, refuse_dims, show_shape
 from autofusion.runtime.views import array_type
+
+if TYPE_CHECKING:
+    from autofusion.errors import ArtifactError
 
 HostStep = Callable[[Sequence["np.ndarray | None"]], Sequence[np.ndarray]]
 """Operands of a host step, one per input place, None where absent -> its results, one per output place."""
@@ -66,20 +68,16 @@ def check_result(step: Step, name: str, array: np.ndarray, dtype: str, shape: Sh
     elif shape is not None and array.shape != shape:
         problem = f"shape {show_shape(array.shape)}, not {show_shape(shape)}"
     if problem:
-        raise ArtifactError(
-            Diagnostic(
-                "AF520",
-                f"step {step.node!r} ({step.op}) gave value {name!r} {problem}",
-                help="the shapes that the model declares may contradict what it computes",
-            )
+        raise artifact_error(
+            "AF520",
+            f"step {step.node!r} ({step.op}) gave value {name!r} {problem}",
+            help="the shapes that the model declares may contradict what it computes",
         )
 
 
 def _missing_package(package: str, operators: Sequence[str]) -> ArtifactError:
-    return ArtifactError(
-        Diagnostic(
-            "AF519",
-            f"package {package} is not installed, and operators without a kernel need it: {', '.join(operators)}",
-            help=f"install {package}",
-        )
+    return artifact_error(
+        "AF519",
+        f"package {package} is not installed, and operators without a kernel need it: {', '.join(operators)}",
+        help=f"install {package}",
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import InputError
 from autofusion.plan import Plan, evaluate_size, size_symbols
+from autofusion.runtime.refusals import input_error
 from autofusion.runtime.shapes import Shape, show_dims, show_shape
+
+if TYPE_CHECKING:
+    from autofusion.errors import InputError
 
 
 def check_dims(plan: Plan, shapes: Mapping[str, Shape], dims: Mapping[str, int]) -> None:
@@ -38,7 +41,7 @@ def _outside(plan: Plan, limited: str, extent: int) -> InputError:
         parts = [f"{name!r} is {found}" for name in sorted(size_symbols(limited)) if (found := _find_place(plan, name))]
         place = f"the extent {limited!r}, where {', '.join(parts)}," if parts else f"the extent {limited!r}"
     text = f"{place} is {extent}, the model takes {show_limits(*plan.limits[limited])}"
-    return InputError(Diagnostic("AF537", text, help="give inputs of other extents"))
+    return input_error("AF537", text, help="give inputs of other extents")
 
 
 def _find_place(plan: Plan, size: str) -> str:
@@ -57,4 +60,4 @@ def _no_gear(plan: Plan, shapes: Mapping[str, Shape]) -> InputError:
     given = " and ".join(f"{name!r} of shape {show_shape(shapes[name])}" for name in opened)
     known = "; ".join(show_dims(gear) for gear in plan.gears)
     text = f"no gear of the model fits input {given}"
-    return InputError(Diagnostic("AF538", text, help=f"its gears: {known}"))
+    return input_error("AF538", text, help=f"its gears: {known}")

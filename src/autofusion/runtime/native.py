@@ -7,12 +7,15 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.runtime.records import RECORD
+from autofusion.runtime.refusals import artifact_error
+
+if TYPE_CHECKING:
+    from autofusion.errors import ArtifactError
 
 LIBRARY_FOLDER = os.path.join(os.path.dirname(__file__), "lib")
 """Where the build puts `libautofusion-<isa>.so`."""
@@ -116,12 +119,10 @@ class Native:
         """Validate every record and the memory; raises ArtifactError (AF525) naming the first record at fault."""
         message = ctypes.create_string_buffer(256)
         if self._check(ctypes.byref(context.record), message, len(message)) != 0:
-            raise ArtifactError(
-                Diagnostic(
-                    "AF525",
-                    f"the plan is damaged: {message.value.decode('ascii', 'replace')}",
-                    help="compile the model again with this version",
-                )
+            raise artifact_error(
+                "AF525",
+                f"the plan is damaged: {message.value.decode('ascii', 'replace')}",
+                help="compile the model again with this version",
             )
 
     def run(self, context: Context, first: int, last: int) -> int | None:
@@ -156,12 +157,10 @@ def _list_variants() -> tuple[str, ...]:
         return X86_VARIANTS
     if sys.platform == "linux" and machine in ("aarch64", "arm64"):
         return ("aarch64",)
-    raise ArtifactError(
-        Diagnostic(
-            "AF521",
-            f"native kernels run on Linux on x86-64 and aarch64, not on {sys.platform} on {machine}",
-            help="compile the model with --backend=reference",
-        )
+    raise artifact_error(
+        "AF521",
+        f"native kernels run on Linux on x86-64 and aarch64, not on {sys.platform} on {machine}",
+        help="compile the model with --backend=reference",
     )
 
 
@@ -169,12 +168,10 @@ def _open_library(folder: str | os.PathLike[str], isa: str) -> ctypes.CDLL:
     name = f"libautofusion-{isa}.so"
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
-        raise ArtifactError(
-            Diagnostic(
-                "AF522",
-                f"the kernel library {name} is not in {folder}",
-                help="install the package, or build the library in a checkout with: python hatch_build.py",
-            )
+        raise artifact_error(
+            "AF522",
+            f"the kernel library {name} is not in {folder}",
+            help="install the package, or build the library in a checkout with: python hatch_build.py",
         )
     try:
         library = ctypes.CDLL(path)
@@ -187,12 +184,10 @@ def _open_library(folder: str | os.PathLike[str], isa: str) -> ctypes.CDLL:
 
 
 def _refuse_library(name: str, reason: str) -> ArtifactError:
-    return ArtifactError(
-        Diagnostic(
-            "AF523",
-            f"the kernel library {name} cannot be used: {reason}",
-            help="install the package again, or build the library in a checkout with: python hatch_build.py",
-        )
+    return artifact_error(
+        "AF523",
+        f"the kernel library {name} cannot be used: {reason}",
+        help="install the package again, or build the library in a checkout with: python hatch_build.py",
     )
 
 

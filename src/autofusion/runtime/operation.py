@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError, AutofusionError
+from autofusion.errors import AutofusionError
 from autofusion.plan import Setting, Step
 from autofusion.plan.attributes import decode_attribute
 from autofusion.plan.nested import NestedNode, check_attributes
-from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.nested import make_node
+from autofusion.runtime.refusals import artifact_error, damaged_plan
 
 if TYPE_CHECKING:
     from autofusion.ir import Node
@@ -42,7 +41,7 @@ class Operation:
         except Exception as error:
             # The operator's code meets attributes from a file: whatever it makes of wrong ones is the file's fault.
             text = f"step {node.name!r} ({node.op}) failed: {type(error).__name__}: {error}"
-            raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
+            raise artifact_error("AF520", text, help="compile the model again") from error
 
 
 def read_operation(step: Step) -> Operation:

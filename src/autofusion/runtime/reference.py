@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError
 from autofusion.plan import Plan, Step
 from autofusion.runtime.constants import read_constant
-from autofusion.runtime.damage import damaged_plan
 from autofusion.runtime.host import check_result, compute_extents, prepare_host_steps
-from autofusion.runtime.indices import refuse_index
+from autofusion.runtime.refusals import artifact_error, damaged_plan, refuse_index
 from autofusion.runtime.shapes import Shape, bind_shapes
 from autofusion.runtime.sizes import bind_step
 from autofusion.runtime.views import present, store
-from autofusion.runtime.watch import Watch
 
 if TYPE_CHECKING:
     from autofusion.ops.definitions import Definition
+    from autofusion.runtime.watch import Watch
 
 
 class ReferenceExecutor:
@@ -91,7 +88,7 @@ class ReferenceExecutor:
             raise refuse_index(step) from error
         except (ValueError, KeyError, TypeError) as error:
             text = f"step {step.node!r} is no valid {step.kernel} step: {error}"
-            raise ArtifactError(Diagnostic("AF520", text, help="compile the model again")) from error
+            raise artifact_error("AF520", text, help="compile the model again") from error
 
     def _find_last_readers(self) -> dict[int, list[str]]:
         """Values that nothing reads after a step, by the index of that step."""
@@ -142,5 +139,5 @@ def _load_definitions() -> Mapping[str, Definition]:
         from autofusion.ops.definitions import DEFINITIONS
     except ModuleNotFoundError as error:
         text = f"package {error.name} is not installed, and the reference backend needs it"
-        raise ArtifactError(Diagnostic("AF519", text, help=f"install {error.name}")) from error
+        raise artifact_error("AF519", text, help=f"install {error.name}") from error
     return DEFINITIONS

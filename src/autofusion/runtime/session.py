@@ -10,32 +10,33 @@ import numpy as np
 from autofusion.artifact.manifest import TensorInfo, describe_tensors
 from autofusion.artifact.processors import count_processors
 from autofusion.artifact.reader import Artifact, read_artifact
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import ArtifactError, InputError, UsageError
 from autofusion.plan import Plan
 from autofusion.runtime.constants import read_defaults
 from autofusion.runtime.dims import check_symbols, read_dims
 from autofusion.runtime.executor import NativeExecutor
 from autofusion.runtime.feeds import check_feeds, check_results, is_direct
 from autofusion.runtime.limits import check_dims
+from autofusion.runtime.refusals import artifact_error, input_error, usage_error
 from autofusion.runtime.shapes import bind_shapes, show_dims
 from autofusion.runtime.views import present
-from autofusion.runtime.watch import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from autofusion.errors import ArtifactError
+    from autofusion.runtime.watch import Watch
+
+    class _Executor(Protocol):
+        def run(
+            self,
+            dims: Mapping[str, int],
+            feeds: Mapping[str, np.ndarray],
+            results: Mapping[str, np.ndarray],
+            watch: Watch | None = None,
+        ) -> dict[str, np.ndarray]: ...
+
+
 Backend = Literal["native", "reference"]
-
-
-class _Executor(Protocol):
-    def run(
-        self,
-        dims: Mapping[str, int],
-        feeds: Mapping[str, np.ndarray],
-        results: Mapping[str, np.ndarray],
-        watch: Watch | None = None,
-    ) -> dict[str, np.ndarray]: ...
 
 
 class Session:
@@ -112,9 +113,7 @@ class Session:
         except MemoryError as error:
             given = show_dims(dims) or "these inputs"
             text = f"there is not enough memory to run the model with {given}"
-            raise InputError(
-                Diagnostic("AF533", text, help="give smaller inputs or use a machine with more memory")
-            ) from error
+            raise input_error("AF533", text, help="give smaller inputs or use a machine with more memory") from error
 
 
 def _make_executor(plan: Plan, weights: np.ndarray, threads: int) -> _Executor:
@@ -142,7 +141,7 @@ def load(
     """
     if backend not in ("native", "reference"):
         text = f"there is no backend {backend!r}"
-        raise UsageError(Diagnostic("AF535", text, help="choose 'native' or 'reference'"))
+        raise usage_error("AF535", text, help="choose 'native' or 'reference'")
     artifact = read_artifact(path, verify_weights=verify_weights)
     if artifact.plan.backend != backend:
         raise _other_backend(artifact, backend)
@@ -159,17 +158,15 @@ def open_session(plan: Plan, weights: np.ndarray, *, threads: int | None = None)
     """
     if threads is not None and (type(threads) is not int or threads < 1):
         text = f"a session cannot run with {threads!r} threads"
-        raise UsageError(Diagnostic("AF535", text, help="give a number from 1 up, or None for all processors"))
+        raise usage_error("AF535", text, help="give a number from 1 up, or None for all processors")
     return Session(plan, weights, count_processors() if threads is None else threads)
 
 
 def _other_backend(artifact: Artifact, backend: Backend) -> ArtifactError:
     made = artifact.plan.backend
     why = "its weights are packed for native kernels" if made == "native" else "its weights are not packed"
-    return ArtifactError(
-        Diagnostic(
-            "AF517",
-            f"{artifact.file!r} was compiled for the {made} backend and cannot run on the {backend} one: {why}",
-            help=f"load it with backend={made!r}, or compile the model with --backend={backend}",
-        )
+    return artifact_error(
+        "AF517",
+        f"{artifact.file!r} was compiled for the {made} backend and cannot run on the {backend} one: {why}",
+        help=f"load it with backend={made!r}, or compile the model with --backend={backend}",
     )

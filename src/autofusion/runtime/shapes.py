@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from autofusion.diagnostics import Diagnostic
-from autofusion.errors import InputError
 from autofusion.plan import Plan, Size, evaluate_size
+from autofusion.runtime.refusals import input_error
+
+if TYPE_CHECKING:
+    from autofusion.errors import InputError
 
 Shape = tuple[int, ...]
 
@@ -41,7 +44,7 @@ def refuse_dims(name: str, shape: Iterable[Size], dims: Mapping[str, int], reaso
     """The error AF533 about value `name`, whose `shape` is impossible under `dims`."""
     given = show_dims(dims) or "any input"
     text = f"the model cannot run with {given}: value {name!r} would have shape {show_shape(shape)}, {reason}"
-    return InputError(Diagnostic("AF533", text, help="give inputs of other extents"))
+    return input_error("AF533", text, help="give inputs of other extents")
 
 
 def _evaluate(size: Size, dims: Mapping[str, int]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from autofusion.plan import KERNELS, Plan, Setting, Size, Step, evaluate_size
-from autofusion.runtime.damage import damaged_plan
+from autofusion.runtime.refusals import damaged_plan
 
 
 def bind_steps(plan: Plan, dims: Mapping[str, int]) -> tuple[Step, ...]:
