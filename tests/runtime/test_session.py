@@ -104,25 +104,6 @@ def test_memory_is_never_read_before_it_is_written(make_session: MakeSession, mo
     np.testing.assert_allclose(session.run({"x": x})["y"], dense(x), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [0, 1, 64, (1 << 20) - 1, 1 << 20, (2 << 20) + 1, 5 << 20])
-def test_arenas_are_aligned_and_large_enough(size: int) -> None:
-    from autofusion.runtime.executor import allocate_arena
-
-    arena = allocate_arena(size)
-    assert arena.ctypes.data % 64 == 0
-    assert arena.dtype == np.uint8
-    assert arena.nbytes >= max(size, 1)
-    arena[[0, -1]] = 1
-
-
-@pytest.mark.parametrize("size", [1 << 46, 1 << 63])
-def test_arenas_that_no_machine_has(size: int) -> None:
-    from autofusion.runtime.executor import allocate_arena
-
-    with pytest.raises(MemoryError):
-        allocate_arena(size)
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_concurrent_runs_do_not_disturb_one_another(make_session: MakeSession, backend: str) -> None:
     session = make_session(backend, *DENSE, symbols=["batch"])
