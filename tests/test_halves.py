@@ -88,6 +88,18 @@ def test_values_are_rounded_as_by_the_definitions(tmp_path: Path, dtype: str) ->
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+def test_the_report_says_which_weights_have_two_bytes(tmp_path: Path, dtype: str) -> None:
+    """Filters into which a normalization was folded need all digits of float32, the matrices are as they were."""
+    report = compile_model(save_block(tmp_path / "net.onnx", dtype), CompileOptions()).report
+    rows = {row.tensor: row for row in report.halves}
+    assert {name: row.dtype for name, row in rows.items()} == {"w:folded": "float", "q": dtype, "z": dtype}
+    assert rows["w:folded"].reason.startswith(f"{dtype} cannot hold its numbers")
+    assert (rows["q"].nodes[-1], rows["q"].reason) == ("act", "")
+    assert rows["q"].bytes_before == 2 * rows["q"].bytes_after
+    assert report.weights == ()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 def test_every_value_between_nodes_is_rounded(tmp_path: Path, dtype: str) -> None:
     # 1 + small is 1 in two bytes, so that nothing is left of small; in float32 all of it is.
     nodes = [helper.make_node("Add", ["x", "one"], ["a"], "add"), helper.make_node("Sub", ["a", "one"], ["y"], "sub")]

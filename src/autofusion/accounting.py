@@ -72,6 +72,7 @@ def build_report(
         precision=precision,
         weights=strip_packing(lowered.stored),
         carried=lowered.carried,
+        halves=strip_packing(lowered.halves),
         limits=lowered.plan.limits,
         gears=lowered.plan.gears,
         layers=lowered.layers,

@@ -81,3 +81,24 @@ def test_a_damaged_bank_is_not_written_over(folder: Path) -> None:
     assert "error[AF217]: the tuning bank 'damaged.json' cannot be used" in transcribe(*words)
     assert (folder / "damaged.json").read_text("utf-8") == "{"
     assert not (folder / "not_written.om").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (["--bank", "bank.json"], "atc --model=block.onnx --framework=5 --soc_version=cpu --op_bank_path=bank.json"),
+        (["--bank", "bank.json", "--bank", "bank.json"], "soc_version=cpu --op_bank_path=bank.json"),
+        (
+            ["--bank", "bank.json", "--bank", "more.json"],
+            "autofusion compile block.onnx --bank bank.json --bank more.json",
+        ),
+        (
+            ["--bank", "more.json", "--dim", "batch=1", "--bank-target", "aarch64"],
+            "autofusion compile block.onnx --dim batch=1 --bank more.json --bank_target=aarch64",
+        ),
+    ],
+)
+def test_an_artifact_shows_the_banks_it_was_made_with(given: list[str], shown: str) -> None:
+    Path("more.json").write_text('{"version": 1, "graph": {"aarch64": {"a": {"algorithm": "apart"}}}}', "utf-8")
+    assert "exit 0" in transcribe("compile", "block.onnx", "-o", "net", *given)
+    assert f"{shown}\n" in transcribe("atc", "--mode=6", "--om=net.om")

@@ -67,6 +67,8 @@ def test_both_commands_keep_types(
     left = {row["tensor"] for row in report["weights"] if row["reason"].startswith("keep.cfg keeps the type of ")}
     assert left == set(kept)
     assert {row["dtype"] for row in report["weights"] if row["tensor"] not in kept} == {"bfloat16"}
+    shown = transcribe("atc", "--mode=6", "--om=net.om")
+    assert "soc_version=cpu --precision_mode=allow_fp32_to_bf16 --keep_dtype=keep.cfg\n" in shown
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,10 @@ STORED = replace(
     ARTICLE,
     precision="allow_fp32_to_fp16",
     carried=("bfloat16",),
+    halves=(
+        StoredWeight("h0", ("fc0",), "bfloat16", 96, 48, 0.0),
+        StoredWeight("h1", ("fc1",), "float", 96, 96, 0.0, "bfloat16 cannot hold its numbers"),
+    ),
     weights=(
         *(StoredWeight(f"w{i}", ("norm", f"fc{i}"), "float16", 4000 * i, 2000 * i, 2e-4) for i in range(1, 11)),
         StoredWeight("table", ("gather",), "float16", 482_000_000, 241_000_000, 4.8e-4),

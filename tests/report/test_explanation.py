@@ -96,7 +96,9 @@ def test_what_lowering_made_of_a_node(check_golden: CheckGolden) -> None:
 
 
 def test_what_is_stored_in_two_bytes(check_golden: CheckGolden) -> None:
-    story = PrecisionStory("allow_fp32_to_fp16", ("bfloat16",), STORED.weights, {"float16": (11, 241_110_000)})
-    plain = PrecisionStory("must_keep_origin_dtype", (), (), {})
+    story = PrecisionStory(
+        "allow_fp32_to_fp16", ("bfloat16",), STORED.weights, STORED.halves, {"float16": (11, 241_110_000)}
+    )
+    plain = PrecisionStory("must_keep_origin_dtype", (), (), (), {})
     texts = [render_explanation(Explanation("net", precision=each)) for each in (story, plain)]
     check_golden("report/explanation_precision.txt", "\n".join(texts))

@@ -26,6 +26,7 @@ KEYS = [
     "precision",
     "weights",
     "carried",
+    "halves",
     "limits",
     "gears",
     "layers",

@@ -65,13 +65,13 @@ def lower(
         grouped = {node.name for node in graph if node.pattern}
         draft = share_images(join_depthwise(join_pools(draft, grouped, bank), fused, bank))
         draft = pack_weights(draft, exact=exact, halves=halves, bank=bank)
-    draft = narrow_exact(draft, halves)
+    draft, kept_halves = narrow_exact(draft, halves)
     stored: tuple[StoredWeight, ...] = ()
     if storage is not None:
         draft, stored = narrow_weights(draft, storage, kept)
     lowered = assemble(draft, (node.name for node in graph.topological()))
     plan = lowered.plan._replace(limits=find_limits(graph, gears), gears=tuple(gears))
-    return replace(lowered, plan=plan, stored=stored)
+    return replace(lowered, plan=plan, stored=stored, halves=kept_halves)
 
 
 def _check_inputs(graph: Graph, scope: Scope) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,17 +34,28 @@ CHUNK = 1 << 22
 """Elements that are measured at a time."""
 
 
-def narrow_exact(draft: Draft, types: Sequence[DType]) -> Draft:
-    """The draft with those weights in two bytes an element that one of `types` holds without any change."""
-    found = draft
-    for storage in types:
-        narrowed: dict[str, np.ndarray] = {}
-        for name in _find_weights(found):
-            small = None if _find_stranger(name, found) else find_half(draft.constants[name], [storage])
-            if small is not None:
-                narrowed[name] = small
-        found = _store(found, narrowed, storage)
-    return found
+def narrow_exact(draft: Draft, types: Sequence[DType]) -> tuple[Draft, tuple[StoredWeight, ...]]:
+    """The draft with those weights in two bytes an element that one of `types` holds without any change.
+
+    Beside it what became of each weight, none without types.
+    """
+    narrowed: dict[DType, dict[str, np.ndarray]] = {storage: {} for storage in types}
+    rows: list[StoredWeight] = []
+    for name, readers in _find_weights(draft).items() if types else ():
+        array = draft.constants[name]
+        reason = _find_stranger(name, draft)
+        small = None if reason else find_half(array, types)
+        if small is not None:
+            narrowed[DType.of(small)][name] = small
+        elif not reason:
+            names = " and ".join(storage.value for storage in types)
+            reason = f"{names} cannot hold its numbers: they were folded or transformed, or are float32 in the model"
+        stored = array if small is None else small
+        dtype = DType.of(stored).value
+        rows.append(StoredWeight(name, _find_nodes(readers), dtype, array.nbytes, stored.nbytes, 0.0, reason))
+    for storage, arrays in narrowed.items():
+        draft = _store(draft, arrays, storage)
+    return draft, tuple(rows)
 
 
 def narrow_weights(draft: Draft, storage: DType, kept: Mapping[str, str]) -> tuple[Draft, tuple[StoredWeight, ...]]:
@@ -58,7 +69,7 @@ def narrow_weights(draft: Draft, storage: DType, kept: Mapping[str, str]) -> tup
     stored: list[StoredWeight] = []
     for name, readers in _find_weights(draft).items():
         array = draft.constants[name]
-        nodes = tuple(dict.fromkeys(origin for reader in readers for origin in reader.step.origin))
+        nodes = _find_nodes(readers)
         reason = _find_keeper(nodes, kept) or _find_stranger(name, draft)
         columns = _columns(array, readers[0], draft)
         reason = reason or _refuse_values(columns, storage)
@@ -90,6 +101,11 @@ def _find_weights(draft: Draft) -> dict[str, list[_Reader]]:
             if step.kernel != "embedding" or step.inputs[place + 1]:
                 found.setdefault(name, []).append(_Reader(step, place))
     return found
+
+
+def _find_nodes(readers: Iterable[_Reader]) -> tuple[str, ...]:
+    """The ONNX nodes that read a weight."""
+    return tuple(dict.fromkeys(origin for reader in readers for origin in reader.step.origin))
 
 
 def _find_keeper(nodes: tuple[str, ...], kept: Mapping[str, str]) -> str:

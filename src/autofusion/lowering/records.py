@@ -107,7 +107,8 @@ class Lowered:
     """A plan, its weights in the order of `plan.tensors`, and the steps of each graph node by index.
 
     `stored` tells of the weights that were to be stored in two bytes an element, none unless that was asked for.
-    `carried` names the types of two bytes that values of the graph have and that are carried in float32.
+    `carried` names the types of two bytes that values of the graph have and that are carried in float32,
+    `halves` what became of the weights then: those that such a type holds as they are have two bytes an element.
     `layers` says what computes each convolution with constant filters, and what shares a step, natively alone.
     """
 
@@ -117,4 +118,5 @@ class Lowered:
     host_steps: tuple[HostStep, ...]
     stored: tuple[StoredWeight, ...] = ()
     carried: tuple[str, ...] = ()
+    halves: tuple[StoredWeight, ...] = ()
     layers: tuple[LayerChoice, ...] = ()

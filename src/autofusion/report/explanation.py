@@ -76,13 +76,14 @@ class PatternStory:
 class PrecisionStory:
     """What was done to element types by the precision mode `mode`, and to types of two bytes in the model, `carried`.
 
-    `weights` has those that the mode was to store in two bytes.  `constants` counts tensors and bytes of the artifact
-    by their element type.
+    `weights` has those that the mode was to store in two bytes, `halves` those of a model of such types.  `constants`
+    counts tensors and bytes of the artifact by their element type.
     """
 
     mode: str
     carried: tuple[str, ...]
     weights: tuple[StoredWeight, ...]
+    halves: tuple[StoredWeight, ...]
     constants: Mapping[str, tuple[int, int]]
 
 

@@ -10,7 +10,7 @@ from autofusion.report.explanation import Explanation, LoweredStory, NodeStory, 
 from autofusion.report.layers_text import render_layer
 from autofusion.report.misses import explain_miss, group_misses
 from autofusion.report.records import MissedNode
-from autofusion.report.stored import render_carried, render_constants, render_stored, render_weight
+from autofusion.report.stored import render_carried, render_constants, render_halves, render_stored, render_weight
 from autofusion.report.wording import count
 
 SCREEN = 24
@@ -124,7 +124,8 @@ def _tell_precision(story: PrecisionStory) -> Iterator[str]:
         yield render_carried(story.carried, story.mode)
     if story.weights:
         yield from render_stored(story.weights, everything=True)
-    elif not story.carried:
+    yield from render_halves(story.halves)
+    if not (story.weights or story.carried):
         yield "Every value and every weight keeps its type"
     yield render_constants(story.constants)
 

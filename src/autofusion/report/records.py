@@ -107,9 +107,9 @@ class FusionReport:
     Operators count the nodes of nested graphs too and leave Constant nodes out; `steps` counts kernel
     calls of the plan.  `estimated_speedup` is the cost model's ratio for the whole model.
     `precision` is the precision mode, `weights` those that it was to store in two bytes an element, `carried` the types
-    of two bytes whose values are carried in float32.  `limits` has the least and the greatest number (None for none)
-    of open extents that may not be any, `gears` the only combinations of them.  `layers` says what computes each
-    convolution and why, `bank` what became of a tuning bank.
+    of two bytes whose values are carried in float32, `halves` the weights of such a model.  `limits` has the least and
+    the greatest number (None for none) of open extents that may not be any, `gears` the only combinations of them.
+    `layers` says what computes each convolution and why, `bank` what became of a tuning bank.
     """
 
     operators_before: int
@@ -126,6 +126,7 @@ class FusionReport:
     precision: str = "must_keep_origin_dtype"
     weights: tuple[StoredWeight, ...] = ()
     carried: tuple[str, ...] = ()
+    halves: tuple[StoredWeight, ...] = ()
     limits: Mapping[str, tuple[int, int | None]] = field(default_factory=dict[str, "tuple[int, int | None]"])
     gears: tuple[Mapping[str, int], ...] = ()
     layers: tuple[LayerChoice, ...] = ()
@@ -154,8 +155,9 @@ class FusionReport:
             "by_type_after": dict(sorted(self.by_type_after.items())),
             "estimated_speedup": self.estimated_speedup,
             "precision": self.precision,
-            "weights": [{**asdict(row), "nodes": list(row.nodes)} for row in self.weights],
+            "weights": [_describe_weight(row) for row in self.weights],
             "carried": list(self.carried),
+            "halves": [_describe_weight(row) for row in self.halves],
             "limits": {name: list(limits) for name, limits in self.limits.items()},
             "gears": [dict(gear) for gear in self.gears],
             "layers": [describe_layer(layer) for layer in self.layers],
@@ -181,6 +183,7 @@ class FusionReport:
             precision=read_text({"precision": "must_keep_origin_dtype", **data}, "precision"),
             weights=read_rows({"weights": [], **data}, "weights", _read_weight),
             carried=tuple(map(str, read_list({"carried": [], **data}, "carried"))),
+            halves=read_rows({"halves": [], **data}, "halves", _read_weight),
             limits=_read_limits(read_table({"limits": {}, **data}, "limits")),
             gears=read_rows({"gears": [], **data}, "gears", _read_gear),
             layers=read_rows({"layers": [], **data}, "layers", read_layer),
@@ -258,6 +261,10 @@ def _read_missed(row: Json) -> MissedNode:
         at_node=read_text({"at_node": "", **row}, "at_node"),
         at_value=read_text({"at_value": "", **row}, "at_value"),
     )
+
+
+def _describe_weight(row: StoredWeight) -> dict[str, object]:
+    return {**asdict(row), "nodes": list(row.nodes)}
 
 
 def _read_weight(row: Json) -> StoredWeight:

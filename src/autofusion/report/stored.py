@@ -47,7 +47,21 @@ def render_weight(row: StoredWeight) -> str:
     """How a weight is stored: its bytes and rounding, or why it stays float32."""
     if row.reason:
         return f"float32, because {row.reason}"
-    return f"{row.dtype}, {_sizes([row])}, rounding {row.rounding:.1e} of its column or row"
+    rounding = f"rounding {row.rounding:.1e} of its column or row" if row.rounding else "no rounding"
+    return f"{row.dtype}, {_sizes([row])}, {rounding}"
+
+
+def render_halves(weights: Sequence[StoredWeight]) -> Iterator[str]:
+    """Of a model of two-byte floats the weights that are stored as they are, then those that are float32, and why."""
+    kept = [row for row in weights if not row.reason]
+    if kept:
+        size = _megabytes(sum(row.bytes_after for row in kept))
+        yield f"Weights stored in {_types(kept)} as they are: {count(len(kept), 'tensor')}, {size}"
+    left = sorted((row for row in weights if row.reason), key=_size)
+    if left:
+        size = _megabytes(sum(row.bytes_after for row in left))
+        yield f"Weights stored in float32: {count(len(left), 'tensor')}, {size}"
+    yield from (f"  {row.tensor} ({_reader(row)}): {row.reason}" for row in left)
 
 
 def render_constants(constants: Mapping[str, tuple[int, int]]) -> str:

@@ -34,12 +34,14 @@ def make_plan(fused: FusedModel, options: CompileOptions) -> Made:
         lowered = lower_model(fused, options)
     except ModelError as error:
         return Made(failure=error.diagnostic.message)
-    return Made(lowered.plan.steps, lowered.layers, strip_packing(lowered.stored), lowered.host_steps)
+    return Made(
+        lowered.plan.steps, lowered.layers, strip_packing((*lowered.stored, *lowered.halves)), lowered.host_steps
+    )
 
 
 def open_plan(plan: Plan, report: FusionReport) -> Made:
     """What an artifact tells of it."""
-    return Made(plan.steps, report.layers, report.weights, report.host)
+    return Made(plan.steps, report.layers, (*report.weights, *report.halves), report.host)
 
 
 def tell_lowered(made: Made, name: str) -> LoweredStory:
@@ -69,7 +71,7 @@ def explain_precision(source: Path, options: CompileOptions | None = None) -> Ex
 
 
 def _explain_types(source: Path, report: FusionReport, plan: Plan) -> Explanation:
-    story = PrecisionStory(report.precision, report.carried, report.weights, _count_constants(plan))
+    story = PrecisionStory(report.precision, report.carried, report.weights, report.halves, _count_constants(plan))
     return Explanation(source.name, precision=story)
 
 

@@ -12,7 +12,9 @@ from autofusion.fusion import Controls
 from autofusion.options import CompileOptions
 from autofusion.plan import Plan, Size, evaluate_shape
 from autofusion.plan.memory import plan_memory
+from autofusion.precision import Precision
 from autofusion.report.cann_types import OUTPUT_TYPES
+from autofusion.tuning import ANY, Bank
 
 UNKNOWN = -1
 """What CANN shows for a size that is not known: extents without limits leave the memory of a run to its inputs."""
@@ -62,7 +64,8 @@ def _command_line(manifest: Manifest) -> str:
     """
     options = CompileOptions.from_settings(manifest.options)
     own = [*_own_options(options)]
-    if own:
+    is_own = bool(own) or (options.bank is not None and "," in options.bank.name)
+    if is_own:
         words = ["autofusion compile", manifest.source_name, *own]
     else:
         words = ["atc", f"--model={manifest.source_name}", "--framework=5", "--soc_version=cpu"]
@@ -71,7 +74,7 @@ def _command_line(manifest: Manifest) -> str:
         words.append(f'--input_shape="{shapes}"')
     if options.gears:
         words.append(f'--dynamic_dims="{";".join(_spell_gear(gear, options.shapes) for gear in options.gears)}"')
-        words += [] if own else ["--input_format=ND"]
+        words += [] if is_own else ["--input_format=ND"]
     if options.outputs:
         words.append(f'--out_nodes="{";".join(options.outputs)}"')
     if options.output_types:
@@ -79,14 +82,19 @@ def _command_line(manifest: Manifest) -> str:
         types = ";".join(f"{name}:{names[dtype.value]}".lstrip(":") for name, dtype in options.output_types.items())
         words.append(f'--output_type="{types}"')
     if options.exact:
-        words.append("--exact" if own else "--op_select_implmode=high_precision")
+        words.append("--exact" if is_own else "--op_select_implmode=high_precision")
+    words += _precision_options(options.precision)
     words += _control_options(options.controls)
+    if options.bank is not None:
+        words += _bank_options(options.bank, own=is_own)
     folders = _pattern_folders(manifest)
-    if folders:
-        # `autofusion` takes one folder an option, `atc` all in one.
-        words += [f"--pattern_dir={shlex.quote(','.join(folders))}"] if not own else _repeat("--pattern_dir", folders)
+    if folders and is_own:
+        words += _repeat("--pattern_dir", folders)
+    elif folders:
+        # `atc` takes all folders in one option.
+        words.append(f"--pattern_dir={shlex.quote(','.join(folders))}")
     if not options.controls.auto_fusion:
-        words.append("--auto-fusion off" if own else "--oo_level=O1")
+        words.append("--auto-fusion off" if is_own else "--oo_level=O1")
     return " ".join(words)
 
 
@@ -128,6 +136,26 @@ def _control_options(controls: Controls) -> Iterator[str]:
         yield f"--skip_node_names_cfg={shlex.quote(by)}"
     for by in dict.fromkeys(rule.by for rule in controls.rules):
         yield f"--fusion_rules={shlex.quote(by)}"
+
+
+def _precision_options(precision: Precision) -> Iterator[str]:
+    if precision.mode != Precision().mode:
+        yield f"--precision_mode={precision.mode}"
+    for by in dict.fromkeys((*precision.keep_nodes.values(), *precision.keep_types.values())):
+        yield f"--keep_dtype={shlex.quote(by)}"
+
+
+def _bank_options(bank: Bank, *, own: bool) -> Iterator[str]:
+    """The options for a bank; of `atc` those for the sections of which something was taken."""
+    sections = {key.section for key in bank.choices}
+    if own:
+        yield from (f"--bank {shlex.quote(name)}" for name in bank.name.split(","))
+    if not own and "operators" in sections:
+        yield f"--op_bank_path={shlex.quote(bank.name)}"
+    if not own and "graph" in sections:
+        yield f"--mdl_bank_path={shlex.quote(bank.name)}"
+    if bank.target != ANY:
+        yield f"--bank_target={shlex.quote(bank.target)}"
 
 
 def _repeat(option: str, values: list[str]) -> list[str]:
