@@ -129,6 +129,9 @@ def count_flops(step: Step, binding: Binding) -> float:
         return _count_both(step, binding)
     if step.kernel == "conv_pool":
         return 2.0 * _count_pixels(step, binding) * math.prod(binding.shapes[step.inputs[1]])
+    if step.kernel == "conv_transpose":
+        x = binding.shapes[step.inputs[0]]
+        return 2.0 * x[0] * math.prod(x[2:]) * math.prod(binding.shapes[step.inputs[1]])
     if step.kernel not in ("conv", "matmul"):
         return 0
     a, weight, y = (binding.shapes[name] for name in (*step.inputs[:2], step.outputs[0]))
@@ -169,7 +172,7 @@ def describe_step(step: Step, binding: Binding) -> str:
     y = "x".join(map(str, binding.shapes[step.outputs[0]]))
     if step.kernel == "conv_depthwise":
         return _describe_both(step, binding)
-    if step.kernel not in ("conv", "conv_pool"):
+    if step.kernel not in ("conv", "conv_pool", "conv_transpose"):
         return f"{step.kernel} {step.attributes.get('op', '')} -> {y}"
     found = step.attributes
     kernel, strides = found["kernel"], found["strides"]

@@ -22,7 +22,15 @@ def conv_case(channels: int = 16, filters: int = 16, size: int = 6, group: int =
     return Case("conv", operands, window | PLAIN_EPILOGUE, shape, ("nhwc", "plain", "plain", "nhwc"), {}, "nhwc")
 
 
-WEIGHTS = {"conv": (1,), "conv_pool": (1,), "conv_depthwise": (1, 3), "matmul": (1,), "filter": (0,), "excite": (1, 3)}
+WEIGHTS = {
+    "conv": (1,),
+    "conv_pool": (1,),
+    "conv_depthwise": (1, 3),
+    "conv_transpose": (1,),
+    "matmul": (1,),
+    "filter": (0,),
+    "excite": (1, 3),
+}
 """Operands that may have two bytes an element."""
 
 
@@ -65,6 +73,12 @@ def conv_pool_case() -> Case:
     pool |= {"dilations": [1, 1], "include_pad": False}
     attributes = {**conv.attributes, **{f"pool_{name}": value for name, value in pool.items()}}
     return Case("conv_pool", conv.operands, attributes, (1, 16, 3, 3), conv.layouts, {}, "nhwc")
+
+
+def conv_transpose_case(filters: int = 24, group: int = 1) -> Case:
+    window = {"kernel": [3, 4], "strides": [2, 2], "pads": [1, 0], "dilations": [1, 1], "group": group}
+    operands = [draw(1, 16, 5, 6), draw(16, filters // group, 3, 4), draw(filters)]
+    return Case("conv_transpose", operands, window | PLAIN_EPILOGUE, (1, filters, 10, 14), ("nhwc",), {}, "nhwc")
 
 
 def matmul_case(packed: bool = False) -> Case:
@@ -168,6 +182,8 @@ HALVES = {
     "depthwise with means": "depthwise of halves",
     "conv of tiles": "conv of tiles of halves",
     "conv with gated weights": "conv with gated weights of halves",
+    "conv_transpose": "conv_transpose of halves",
+    "conv_transpose of single channels": "conv_transpose of single channels of halves",
     "packed matmul": "packed matmul of halves",
     "filter": "filter of halves",
     "excite": "excite of halves",
@@ -189,6 +205,9 @@ def make_wide_cases() -> dict[str, Case]:
         "conv": conv_case(),
         "conv_depthwise": conv_depthwise_case(),
         "conv_pool": conv_pool_case(),
+        "conv_transpose": conv_transpose_case(),
+        "conv_transpose of few filters": conv_transpose_case(5),
+        "conv_transpose of single channels": conv_transpose_case(16, group=16),
         "conv of few channels": conv_case(3),
         "conv of groups": conv_case(24, 36, group=2),
         "depthwise": conv_case(group=16),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from autofusion.lowering.packing import pack_conv_weight, pack_matmul_weight
+from autofusion.lowering.phases import pack_transposed_weight
 from autofusion.ops.definitions import DEFINITIONS
 from autofusion.plan import Buffer, Plan, Step
 from autofusion.plan.dtypes import element_type
@@ -97,6 +98,9 @@ def pack_operand(case: Case, index: int, array: np.ndarray) -> np.ndarray | None
         return pack_conv_weight(array, case.attributes["group"], case.attributes.get("winograd", 0))
     if case.kernel == "conv_depthwise" and index in (1, 3):
         return pack_conv_weight(array, 1 if index == 1 else len(array))
+    if case.kernel == "conv_transpose" and index == 1:
+        settings = case.attributes
+        return pack_transposed_weight(array, settings["group"], settings["strides"], settings["dilations"])
     if index == 1 and case.attributes.get("packed"):
         return pack_matmul_weight(array)
     return None

@@ -12,7 +12,7 @@ from runtime.cases import CASES, draw
 from runtime.steps import GUARD, PLAIN_EPILOGUE, Bench, Case, aligned
 
 SCRATCH = OPERANDS - 1
-SCRATCHED = ("attention", "conv", "conv_depthwise", "conv_pool", "excite", "matmul", "pointwise")
+SCRATCHED = ("attention", "conv", "conv_depthwise", "conv_pool", "conv_transpose", "excite", "matmul", "pointwise")
 
 
 def refusal(native: Native, context: Context) -> str:
@@ -88,6 +88,9 @@ FIELDS = {
     | {"pool_channels": 34, "pool_plane": 35, "pool_x": 37, "pool_y": 40, "pool_kernel": 43, "pool_strides": 46}
     | {"pool_pads": 49, "pool_dilations": 55, "pool_x_pitch": 56, "pool_y_pitch": 57, "pool_kind": 58}
     | {"pool_include_pad": 59, "is_global": 60, "type": 32},
+    "conv_transpose": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 9, "kernel": 12, "strides": 15}
+    | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
+    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -151,6 +154,8 @@ WRONG = {
     "conv_pool of halves": "type=0 type=6",
     "depthwise of halves": "type=0 type=3",
     "conv with gated weights of halves": "type=0",
+    "conv_transpose of halves": "type=0 type=1",
+    "conv_transpose of single channels of halves": "type=0 type=13",
     "filter of halves": "type=0 type=10",
     "excite of halves": "type=0 other_type=0 type=5 other_type=13",
     "packed matmul of halves": "type=0 type=1",
@@ -173,6 +178,13 @@ WRONG = {
         pool_plane=2 pool_x=7 pool_y=4 pool_kernel=9 pool_strides=1 pool_pads=-1 pool_dilations=0 pool_x_pitch=15
         pool_x_pitch=17 pool_y_pitch=15 pool_y_pitch=17 pool_kind=2 pool_include_pad=2 is_global=1 is_global=2
     """,
+    "conv_transpose": """
+        batch=2 batch=-1 group=0 group=3 channels=17 filters=48 x=7 x=-1 y=15 kernel=0 kernel=5 strides=0 strides=65536
+        pads=-1 ends=1 dilations=0 x_pitch=15 x_pitch=17 y_pitch=23 y_pitch=25 residual_pitch=1 activation=12 winograd=2
+        gated=1 averaged=1
+    """,
+    "conv_transpose of few filters": "filters=6 kernel=5 strides=-1 strides=3 dilations=3",
+    "conv_transpose of single channels": "kernel=5 strides=65536 group=4 filters=32 channels=32",
     "pool": """
         batch=2 channels=9 x=2 x=9 y=2 y=5 kernel=0 strides=0 dilations=-1 x_pitch=7 y_pitch=9 kind=2
         include_pad=2

@@ -17,6 +17,7 @@ from runtime.test_kernels_conv import SHAPES as CONVS
 from runtime.test_kernels_conv import make_conv
 from runtime.test_kernels_conv_depthwise import SHAPES as DEPTHWISE
 from runtime.test_kernels_conv_pool import SHAPES as POOLED
+from runtime.test_kernels_conv_transpose import SHAPES as TRANSPOSED
 from runtime.test_kernels_excite import GATED, MEANS, make_excite
 
 Half = np.dtype[np.generic]
@@ -49,6 +50,7 @@ CASES = {
         "means": MEANS,
         "pool": POOLED,
         "depthwise": DEPTHWISE,
+        "transposed": TRANSPOSED,
     }.items()
     for name, case in cases.items()
 }

@@ -16,6 +16,7 @@ from runtime.test_kernels_conv import make_conv
 from runtime.test_kernels_conv_depthwise import make_case as make_depthwise
 from runtime.test_kernels_conv_pool import make_case as make_pooled
 from runtime.test_kernels_conv_pool import window
+from runtime.test_kernels_conv_transpose import make_transposed
 from runtime.test_kernels_excite import make_excite
 from runtime.test_kernels_matmul import make_matmul
 from runtime.test_kernels_pool import make_pool
@@ -132,6 +133,7 @@ MAKERS: dict[str, Callable[[int], Case]] = {
     "conv": convolve,
     "conv_depthwise": lambda n: make_depthwise((2, 9, 3, n), n + 1, THREE, pitches=(1, 3)),
     "conv_pool": lambda n: make_pooled((2, 9, 5, n), n + 1, THREE, THREE, residual=True, pitches=(1, 2, 3)),
+    "conv_transpose": lambda n: make_transposed((2, 9, 3, n), n + 1, (3, 3), (2, 2), pitches=(1, 3)),
     "excite": lambda n: make_excite(2, n, 5, n + 1),
     "matmul": lambda n: make_matmul((3, n), (n, n + 1)),
     "attention": make_attention,
@@ -175,7 +177,7 @@ MAKERS: dict[str, Callable[[int], Case]] = {
     "relayout": lambda n: Case("relayout", [draw(2, n, 3, 5)], {}, (2, n, 3, 5), (), {}, "nhwc", n + 1),
     "copy": lambda n: Case("copy", [draw(3, n)], {}, (3, n)),
 }  # fmt: skip
-NEVER_EMPTY = {"conv", "excite", "conv_depthwise", "conv_pool", "norm", "group_norm", "embedding"}
+NEVER_EMPTY = {"conv", "excite", "conv_depthwise", "conv_pool", "conv_transpose", "norm", "group_norm", "embedding"}
 """Kernels whose definition slides a window over the axis, or takes a mean of it."""
 EXACT = {"strided", "concat", "select", "compare", "arithmetic", "convert", "range", "triangle", "argument", "rank"}
 
@@ -224,6 +226,12 @@ WITH_EPILOGUE: dict[str, dict[str, Callable[[Epilogue, bool], Case]]] = {
         "tiles": lambda epilogue, has: make_pooled(
             (1, 9, 6, 7), 21, THREE, THREE, winograd=4, residual=has, bias=has, epilogue=dict(epilogue)
         ),
+    },
+    "conv_transpose": {
+        name: lambda epilogue, has, filters=filters, group=group: make_transposed(
+            (1, 21, 4, 5), filters, (3, 3), (2, 2), group=group, bias=has, epilogue=dict(epilogue)
+        )
+        for name, filters, group in (("phases", 24, 1), ("few filters", 5, 1), ("single channels", 21, 21))
     },
     "matmul": {
         "plain": lambda epilogue, has: make_matmul((7, 13), (13, 19), residual=has, bias=has, epilogue=dict(epilogue)),

@@ -19,6 +19,7 @@ PLACES: Mapping[str, tuple[int, ...]] = {
     "conv": (1,),
     "conv_depthwise": (1, 3),
     "conv_pool": (1,),
+    "conv_transpose": (1,),
     "excite": (1, 3),
     "filter": (0,),
     "matmul": (1,),
@@ -142,9 +143,13 @@ def _columns(array: np.ndarray, reader: _Reader, draft: Draft) -> np.ndarray:
     extents = [int(extent) for extent in draft.buffers[reader.step.inputs[reader.place]].shape or ()]
     if array.ndim == 1 and reader.step.kernel == "matmul":
         return array.reshape(-1, max(extents[0], 1), PANEL)
+    if array.ndim == 1 and reader.step.kernel == "conv_transpose":
+        return array.reshape(1, -1, PANEL)
     if array.ndim == 1:
         depth = extents[1] if reader.step.attributes.get("winograd") else math.prod(extents[1:])
         return array.reshape(-1, max(depth, 1), PANEL)
+    if reader.step.kernel == "conv_transpose":
+        return array.swapaxes(0, 1).reshape(array.shape[1], -1, 1)
     if reader.step.kernel != "matmul":
         return array.reshape(array.shape[0], -1, 1)
     turned = array.swapaxes(-1, -2) if reader.step.attributes["trans_b"] else array

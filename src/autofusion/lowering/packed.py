@@ -11,6 +11,7 @@ import numpy as np
 from autofusion.decisions import Option
 from autofusion.ir import DType
 from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
+from autofusion.lowering.phases import pack_transposed_weight
 from autofusion.lowering.records import Draft
 from autofusion.lowering.selection import select_algorithms
 from autofusion.lowering.winograd import find_options
@@ -57,6 +58,8 @@ class _Packer:
         """
         if step.kernel == "conv_depthwise":
             return [self._pack_both(step)]
+        if step.kernel == "conv_transpose":
+            return [self._pack_transposed(step)]
         if step.kernel not in ("conv", "conv_pool", "matmul"):
             return [step]
         name = step.inputs[1]
@@ -100,6 +103,17 @@ class _Packer:
         inputs = (x, self._pack_filters(weight, 1), bias, self._pack_filters(depth_weight, groups), depth_bias)
         return step._replace(inputs=inputs)
 
+    def _pack_transposed(self, step: Step) -> Step:
+        name, group = step.inputs[1], int(str(step.attributes["group"]))
+        strides, dilations = (_integers(step, setting) for setting in ("strides", "dilations"))
+        packed = self._store(
+            name,
+            f"transposed{group}{strides}{dilations}",
+            self.constants[name],
+            lambda weight: pack_transposed_weight(weight, group, strides, dilations),
+        )
+        return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]))
+
     def _pack_filters(self, name: str, group: int, tile: int = 0) -> str:
         form = f"winograd{tile}" if tile else f"conv{group}"
         return self._store(name, form, self.constants[name], lambda weight: pack_conv_weight(weight, group, tile))
@@ -125,5 +139,10 @@ def _part_widths(step: Step, columns: int) -> list[int]:
     """Columns of the parts of a product, which have panels of their own; none where it is of one piece."""
     if step.attributes.get("gated"):
         return [columns // 2, columns // 2]
-    widths = step.attributes.get("widths")
-    return [int(str(width)) for width in widths] if isinstance(widths, list) else []
+    return _integers(step, "widths")
+
+
+def _integers(step: Step, name: str) -> list[int]:
+    """An attribute that is a list of integers; none where it is absent."""
+    numbers = step.attributes.get(name)
+    return [int(str(number)) for number in numbers] if isinstance(numbers, list) else []

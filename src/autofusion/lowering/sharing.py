@@ -21,6 +21,7 @@ READERS: Mapping[str, tuple[int, ...]] = {
     "conv": (0, 3),
     "conv_depthwise": (0,),
     "conv_pool": (0, 3),
+    "conv_transpose": (0,),
     "pool": (0,),
     "affine": (0,),
     "unary": (0,),

@@ -111,6 +111,10 @@ KERNELS: dict[str, Kernel] = {
             (*_WINDOW, "group", "winograd", *_EPILOGUE, *(f"pool_{name}" for name in _POOL)),
             ("nhwc",),
         ),
+        # y = act(t(x, weight) + bias), t the transposed convolution: along each axis the sum over i of
+        # x[i] * weight[k] with o + pad = i * stride + k * dilation.  weight [C, M/group, *kernel], natively packed;
+        # `pads` are the cells before the first one of y.  y's extents are those of its buffer.
+        Kernel("conv_transpose", ("x", "weight", "bias?"), (*_WINDOW, "group", *_EPILOGUE), ("nhwc",)),
         # The 3x3 filters x [M, C, 3, 3] at the positions of Winograd's tiles of `tile` results each way:
         # y [(tile + 2) ** 2, ceil(M / 16), C, 16], as a conv of as many takes it; natively x is packed as for a conv.
         Kernel("filter", ("x",), ("tile",), ("plain",)),

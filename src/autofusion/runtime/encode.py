@@ -279,7 +279,7 @@ _ENCODERS: Mapping[str, _Encoder] = {
 _SCRATCH: Mapping[str, _Measure] = {"matmul": _measure_matmul}
 
 _HOMES: Mapping[str, str] = {
-    **dict.fromkeys(("conv", "conv_depthwise", "conv_pool", "pool"), "encode_conv"),
+    **dict.fromkeys(("conv", "conv_depthwise", "conv_pool", "conv_transpose", "pool"), "encode_conv"),
     "excite": "encode_excite",
     **dict.fromkeys(("strided", "concat", "select", "compare", "arithmetic", "convert", "pad"), "encode_data"),
     **dict.fromkeys(("resize", "range", "triangle", "filter"), "encode_data"),

@@ -32,6 +32,12 @@ REREAD_BYTES = 384 << 10
 """Bytes of an image that it reads anew for every group (REREAD_BYTES there)."""
 
 
+CLASS_BYTES = 56
+"""Bytes of what `conv_transpose` knows of the phases of an axis (af_axis_class of `transposed.h`)."""
+
+JOINED_FILTERS = 8
+"""Filters whose phases it computes side by side (AF_JOINED_FILTERS there)."""
+
 BAND_BYTES = 192 << 10
 """Bytes of lines that `conv_pool` keeps, unless it needs more (BAND_BYTES of `conv_pool.c`)."""
 
@@ -79,6 +85,27 @@ def _encode_conv_depthwise(bound: BoundStep) -> Fields:
         *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0, 0, has_means(bound)),
         bound.weight_type(bound.operand(3)),
         *struct.unpack("<2q", struct.pack("<2d", *numbers)),
+    ]
+    return ints, read_floats(bound)
+
+
+def _encode_conv_transpose(bound: BoundStep) -> Fields:
+    x, y = bound.operand(0), bound.result
+    _expect_packed(bound, 1)
+    spatial, out = bound.shape(x)[2:], bound.shape(y)[2:]
+    weight = bound.shape(bound.operand(1))
+    if bound.shape(x)[0] != bound.shape(y)[0] or weight[1] * bound.integer("group") != bound.shape(y)[1]:
+        raise ValueError("its operands and its result do not fit")
+    axes = len(spatial)
+    kernel, strides, pads, dilations = (
+        bound.integers(name, axes) for name in ("kernel", "strides", "pads", "dilations")
+    )
+    window = [_three(spatial, 1), _three(out, 1), _three(kernel, 1), _three(strides, 1), _three(pads, 0), [0, 0, 0]]
+    ints = [
+        *(bound.shape(x)[0], bound.integer("group"), bound.shape(x)[1], bound.shape(y)[1]),
+        *(number for numbers in (*window, _three(dilations, 1)) for number in numbers),
+        *(bound.pitch(x), bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0, 0, 0),
+        bound.weight_type(bound.operand(1)),
     ]
     return ints, read_floats(bound)
 
@@ -238,6 +265,25 @@ def _measure_conv_pool(bound: BoundStep) -> int:
     return conv + _round_up(4 * min(least + (rows - 1) * stride, height) * line)
 
 
+def _measure_conv_transpose(bound: BoundStep) -> int:
+    """Classes of phases, pointers to lines or windows and sums, a block and a bias (`af_conv_transpose_scratch`)."""
+    x, filters = bound.shape(bound.operand(0)), bound.shape(bound.result)[1]
+    axes, group = len(x) - 2, bound.integer("group")
+    strides, kernel = _three(bound.integers("strides", axes), 1), bound.integers("kernel", axes)
+    if group < 1 or min(strides) < 1:
+        return 0
+    classes = _round_up(CLASS_BYTES * sum(strides))
+    if x[1] == group == filters:
+        weights = _measure_widened(bound, 1, -(-filters // PANEL), math.prod(kernel))
+        return classes + _round_up(8 * math.prod(kernel[:-1])) + weights
+    depth, taps = x[1] // group, math.prod(kernel)
+    is_dense = group == 1 and not any(dilation > 1 for dilation in bound.integers("dilations", axes))
+    overlaps = any(size > stride for size, stride in zip(_three(kernel, 1), strides, strict=True))
+    joins = is_dense and (filters <= JOINED_FILTERS or not overlaps)
+    block, bias = 4 * ROW_BLOCK * PANEL_BLOCK * PANEL, _round_up(4 * math.prod(strides) * filters) if joins else 0
+    return classes + _measure_windows(x[1], depth, taps) + _measure_panels(bound, depth * taps) + block + bias
+
+
 def _measure_windows(channels: int, depth: int, taps: int) -> int:
     """Row pointers, a row of zeros and gathered rows (`af_windows_bytes`)."""
     gathers = depth < GATHER_CHANNELS and taps > 1
@@ -288,6 +334,7 @@ ENCODERS: Mapping[str, Callable[[BoundStep], Fields]] = {
     "conv": _encode_conv,
     "conv_depthwise": _encode_conv_depthwise,
     "conv_pool": _encode_conv_pool,
+    "conv_transpose": _encode_conv_transpose,
     "pool": _encode_pool,
 }
 
@@ -295,4 +342,5 @@ SCRATCH: Mapping[str, Callable[[BoundStep], int]] = {
     "conv": _measure_conv,
     "conv_depthwise": _measure_conv_depthwise,
     "conv_pool": _measure_conv_pool,
+    "conv_transpose": _measure_conv_transpose,
 }

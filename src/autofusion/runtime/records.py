@@ -70,6 +70,7 @@ KERNEL_CODES: Mapping[str, int] = {
     "conv_pool": 92,
     "excite": 93,
     "filter": 94,
+    "conv_transpose": 95,
     "strided": 64,
     "concat": 65,
     "select": 66,

@@ -20,6 +20,7 @@ from autofusion.ops.definitions.binary import binary
 from autofusion.ops.definitions.compare import compare
 from autofusion.ops.definitions.concat import concat
 from autofusion.ops.definitions.conv import conv, conv_depthwise, conv_pool
+from autofusion.ops.definitions.conv_transpose import conv_transpose
 from autofusion.ops.definitions.convert import convert
 from autofusion.ops.definitions.embedding import embedding
 from autofusion.ops.definitions.excite import excite
@@ -55,6 +56,7 @@ DEFINITIONS: Mapping[str, Definition] = {
     "conv": conv,
     "conv_depthwise": conv_depthwise,
     "conv_pool": conv_pool,
+    "conv_transpose": conv_transpose,
     "excite": excite,
     "matmul": matmul,
     "pool": pool,

@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "data.h"
+#include "transposed.h"
 
 /* True for 3x3 windows one pixel apart over all channels of a plane. */
 static int allows_winograd(const af_conv *conv) {
@@ -13,9 +14,8 @@ static int allows_winograd(const af_conv *conv) {
            (conv->winograd == 2 || conv->winograd == 4);
 }
 
-/* The extents of a convolution are sane and fit each other; `has_residual` says whether a residual is read. */
-static int check_geometry(const checker *c, const af_conv *conv, int has_residual) {
-    const af_window *w = &conv->window;
+/* Channels and pitches of a convolution are sane and fit each other; `has_residual` says whether a residual is read. */
+static int check_channels(const checker *c, const af_conv *conv, int has_residual) {
     const int64_t extents[] = {conv->batch,   conv->channels, conv->filters,
                                conv->x_pitch, conv->y_pitch,  conv->residual_pitch};
     if (!within(extents, 6, 0, WINDOW_LIMIT) || !within(&conv->group, 1, 1, WINDOW_LIMIT))
@@ -26,15 +26,25 @@ static int check_geometry(const checker *c, const af_conv *conv, int has_residua
     if (conv->x_pitch < conv->channels || conv->y_pitch < conv->filters ||
         (has_residual && conv->residual_pitch < conv->filters))
         return refuse(c, "a pitch is less than the number of channels");
-    if (check_code(c, "activation", conv->activation, AF_ACTIVATION_COUNT) || af_check_window(c, w, 0)) return -1;
-    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
-        return refuse(c, "its images are too large");
-    if (conv->winograd && !allows_winograd(conv)) return refuse(c, "Winograd's filtering does not suit its window");
-    /* Also bounds the scratch memory, whose size is computed without care for overflow. */
-    int64_t taps = multiply_extents(w->kernel, 3), depth = conv->channels / conv->group;
+    return check_code(c, "activation", conv->activation, AF_ACTIVATION_COUNT);
+}
+
+/* Bounds the scratch memory, whose size is computed without care for overflow. */
+static int check_taps(const checker *c, const af_conv *conv) {
+    int64_t taps = multiply_extents(conv->window.kernel, 3), depth = conv->channels / conv->group;
     if (times(times(taps, depth + 1), AF_ROW_BLOCK * (int64_t)sizeof(float *)) >= ELEMENT_LIMIT)
         return refuse(c, "its window is too large");
     return 0;
+}
+
+/* The extents of a convolution are sane and fit each other. */
+static int check_geometry(const checker *c, const af_conv *conv, int has_residual) {
+    const af_window *w = &conv->window;
+    if (check_channels(c, conv, has_residual) || af_check_window(c, w, 0)) return -1;
+    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
+        return refuse(c, "its images are too large");
+    if (conv->winograd && !allows_winograd(conv)) return refuse(c, "Winograd's filtering does not suit its window");
+    return check_taps(c, conv);
 }
 
 static int64_t count_weights(const af_conv *conv) {
@@ -149,4 +159,48 @@ int af_check_conv_pool(const checker *c) {
            check_weights(c, AF_WEIGHT, conv) || check_optional(c, AF_BIAS, conv->filters) ||
            check_optional(c, AF_RESIDUAL, span_images(conv->batch, w->y, conv->filters, conv->residual_pitch)) ||
            check_absent(c, AF_RESIDUAL + 1) || check_scratch(c, af_conv_pool_scratch(both)) || check_overlap(c, 0);
+}
+
+/* Of a transposed convolution: the result may have any extents. */
+static int check_transposed(const checker *c, const af_conv *conv) {
+    const af_window *w = &conv->window;
+    if (check_channels(c, conv, 0)) return -1;
+    int is_sane = within(w->x, 6, 0, WINDOW_LIMIT) && within(w->kernel, 6, 1, WINDOW_LIMIT) &&
+                  within(w->begins, 3, 0, WINDOW_LIMIT) && within(w->dilations, 3, 1, WINDOW_LIMIT);
+    if (!is_sane) return refuse(c, "an extent is out of range");
+    const int64_t unused[] = {w->ends[0],      w->ends[1],  w->ends[2],    conv->residual_pitch,
+                              conv->winograd, conv->gated, conv->averaged};
+    if (!within(unused, 7, 0, 0)) return refuse(c, "it has what no transposed convolution has");
+    if (multiply_extents(w->strides, 3) > AF_MOST_PHASES) return refuse(c, "its strides are too large");
+    if (times(multiply_extents(w->strides, 3), conv->filters) > WINDOW_LIMIT)
+        return refuse(c, "it has too many filters");
+    if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
+        return refuse(c, "its images are too large");
+    if (!is_widened(conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
+    return check_taps(c, conv);
+}
+
+static int64_t count_transposed_weights(const af_conv *conv) {
+    if (!af_joins_phases(conv)) return count_weights(conv);
+    af_axis_class memory[6];
+    af_classes classes = af_find_classes(conv, memory);
+    int64_t weights = 0;
+    for (int64_t index = 0; index < classes.counts[0] * classes.counts[1] * classes.counts[2]; index++) {
+        const af_axis_class *at[3];
+        af_point_to_class(&classes, index, at);
+        af_conv opened = af_open_class(conv, at);
+        weights = plus(weights, count_weights(&opened));
+    }
+    return weights;
+}
+
+int af_check_conv_transpose(const checker *c) {
+    const af_conv *conv = &c->step->conv;
+    const af_window *w = &conv->window;
+    return check_transposed(c, conv) ||
+           check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
+           check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
+           check_sized(c, AF_WEIGHT, count_transposed_weights(conv), element_size(conv->type)) ||
+           check_optional(c, AF_BIAS, conv->filters) ||
+           check_absent(c, AF_BIAS + 1) || check_scratch(c, af_conv_transpose_scratch(conv)) || check_overlap(c, 0);
 }

@@ -33,6 +33,7 @@ static const af_data_kernel kernels[AF_KERNEL_COUNT - AF_STRIDED] = {
     [AF_CONV_POOL - AF_STRIDED] = {af_run_conv_pool, af_check_conv_pool, 1024},
     [AF_EXCITE - AF_STRIDED] = {af_run_excite, af_check_excite, 64},
     [AF_FILTER - AF_STRIDED] = {af_run_filter, af_check_filter, 2},
+    [AF_CONV_TRANSPOSE - AF_STRIDED] = {af_run_conv_transpose, af_check_conv_transpose, 64},
 };
 
 const af_data_kernel *af_find_data_kernel(int32_t kernel) {

@@ -28,13 +28,14 @@ af_run_function af_run_pad, af_run_resize, af_run_progression, af_run_triangle, 
 
 af_run_function af_run_attention, af_run_norm, af_run_group_norm, af_run_rotary, af_run_embedding;
 af_run_function af_run_product, af_run_program, af_run_conv_depthwise, af_run_conv_pool,
-    af_run_filter;
+    af_run_filter, af_run_conv_transpose;
 
 /* Bytes of scratch memory that one share needs. */
 int64_t af_attention_scratch(const af_attention *attention);
 int64_t af_product_scratch(const af_product *product);
 int64_t af_conv_depthwise_scratch(const af_conv_depthwise *both);
 int64_t af_conv_pool_scratch(const af_conv_pool *both);
+int64_t af_conv_transpose_scratch(const af_conv *conv);
 int64_t af_excite_scratch(const af_excite *excite);
 
 int af_check_strided(const struct af_checker *c);
@@ -68,5 +69,6 @@ int af_check_program(const struct af_checker *c);
 int af_check_conv_depthwise(const struct af_checker *c);
 int af_check_conv_pool(const struct af_checker *c);
 int af_check_filter(const struct af_checker *c);
+int af_check_conv_transpose(const struct af_checker *c);
 
 #endif

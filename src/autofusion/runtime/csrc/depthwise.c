@@ -4,8 +4,7 @@
 #include "widen.h"
 #include "window.h"
 
-/* Fill in the image's lines under the window of line `row` of plane `plane`. */
-static void point_to_lines(const af_conv *conv, const float *image, int64_t plane, int64_t row, const float **lines) {
+void af_point_to_lines(const af_conv *conv, const float *image, int64_t plane, int64_t row, const float **lines) {
     const af_window *w = &conv->window;
     af_reach planes = clip_window(w, 0, plane, 0, w->x[0]), rows = clip_window(w, 1, row, 0, w->x[1]);
     for (int64_t i = 0; i < w->kernel[0]; i++) {
@@ -53,7 +52,7 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     for (int64_t index = lines.first; index < lines.last; index++) {
         int64_t row = index % w->y[1], plane = index / w->y[1] % w->y[0], image = index / w->y[1] / w->y[0];
         const float *x = call->operands[AF_X] + image * w->x[0] * w->x[1] * w->x[2] * conv->x_pitch;
-        point_to_lines(conv, x, plane, row, table);
+        af_point_to_lines(conv, x, plane, row, table);
         af_depthwise_line line = {
             .window = w,
             .epilogue = &epilogue,

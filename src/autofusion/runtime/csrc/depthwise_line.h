@@ -24,6 +24,9 @@ typedef void af_depthwise_function(const af_depthwise_line *line);
 /* What computes the lines of a window. */
 af_depthwise_function *af_find_depthwise(const af_window *window);
 
+/* Fill in the lines of an image under the window of line `row` of plane `plane`. */
+void af_point_to_lines(const af_conv *conv, const float *image, int64_t plane, int64_t row, const float **lines);
+
 /* Lines of taps of a window. */
 static inline int64_t count_tap_lines(const af_window *window) { return window->kernel[0] * window->kernel[1]; }
 

@@ -67,6 +67,7 @@ enum af_kernel {
     AF_CONV_POOL,
     AF_EXCITE,  /* of record_data.h */
     AF_FILTER, /* of record_data.h */
+    AF_CONV_TRANSPOSE, /* an af_conv: `begins` are cut off, and what is not there is 0 */
     AF_KERNEL_COUNT
 };
 

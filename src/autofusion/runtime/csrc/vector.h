@@ -90,6 +90,12 @@ AF_INLINE void store_some(float *to, vf x, int64_t count) {
 }
 #endif
 
+AF_INLINE void copy_floats(float *to, const float *from, int64_t count) {
+    int64_t i = 0;
+    for (; i + AF_WIDTH <= count; i += AF_WIDTH) store(to + i, load(from + i));
+    if (i < count) store_some(to + i, load_some(from + i, count - i), count - i);
+}
+
 /* x where the mask is -1, y where it is 0. */
 AF_INLINE vf pick(vi mask, vf x, vf y) { return (vf)((mask & (vi)x) | (~mask & (vi)y)); }
 

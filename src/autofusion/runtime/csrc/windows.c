@@ -75,12 +75,6 @@ static void point_to_tap(const strip *s, const float *line, int64_t place, const
     for (int64_t i = high; i < s->count; i++) entry[i] = s->windows->zeros;
 }
 
-AF_INLINE void copy_floats(float *to, const float *from, int64_t count) {
-    int64_t i = 0;
-    for (; i + AF_WIDTH <= count; i += AF_WIDTH) store(to + i, load(from + i));
-    if (i < count) store_some(to + i, load_some(from + i, count - i), count - i);
-}
-
 /* The pixels under one line of taps that begins at `place`, with zeros for those outside the image. */
 static void copy_taps(const strip *s, const float *line, int64_t place, float *to) {
     const af_conv *conv = s->windows->conv;
