@@ -89,7 +89,7 @@ def _flip_weight(weight: np.ndarray, group: int) -> np.ndarray:
 def pack_transposed_weight(
     weight: np.ndarray, group: int, strides: Sequence[int], dilations: Sequence[int]
 ) -> np.ndarray:
-    """Panels of the filters [C, M/group, *kernel], flat and of type float32: those of every class as a convolution.
+    """Panels of the filters [C, M/group, *kernel], flat: those of every class as a convolution.
 
     A class is a phase, or where filters are few or windows do not overlap those next to it with as many taps, side by
     side as filters.
@@ -104,7 +104,7 @@ def pack_transposed_weight(
     ]
     classes = (_split_class(weight, group, places) for places in itertools.product(*axes))
     panels = [pack_conv_weight(part, group) for part in classes if part.size]
-    return np.concatenate(panels) if panels else np.zeros(0, np.float32)
+    return np.concatenate(panels) if panels else np.zeros(0, weight.dtype)
 
 
 def _find_classes(kernel: int, stride: int, dilation: int, joins: bool) -> list[np.ndarray]:

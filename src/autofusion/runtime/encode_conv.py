@@ -273,6 +273,8 @@ def _measure_conv_transpose(bound: BoundStep) -> int:
     if group < 1 or min(strides) < 1:
         return 0
     classes = _round_up(CLASS_BYTES * sum(strides))
+    if bound.floating == "double":
+        return classes
     if x[1] == group == filters:
         weights = _measure_widened(bound, 1, -(-filters // PANEL), math.prod(kernel))
         return classes + _round_up(8 * math.prod(kernel[:-1])) + weights

@@ -100,7 +100,19 @@ A matrix product with a packed matrix is a `product`, see `record_kernel`.
 
 DOUBLE_KERNELS = frozenset(
     {
-        *("conv", "matmul", "product", "pool", "affine", "unary", "binary", "relayout", "softmax", "resize"),
+        *(
+            "conv",
+            "conv_transpose",
+            "matmul",
+            "product",
+            "pool",
+            "affine",
+            "unary",
+            "binary",
+            "relayout",
+            "softmax",
+            "resize",
+        ),
         *("attention", "norm", "group_norm", "rotary", "embedding", "pointwise"),
     }
 )

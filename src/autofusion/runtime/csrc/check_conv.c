@@ -176,7 +176,7 @@ static int check_transposed(const checker *c, const af_conv *conv) {
         return refuse(c, "it has too many filters");
     if (!are_images_countable(conv->batch, w, conv->x_pitch, conv->y_pitch))
         return refuse(c, "its images are too large");
-    if (!is_widened(conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
+    if (!is_readable(c, conv->type)) return refuse(c, "its weight is of type %lld", (long long)conv->type);
     return check_taps(c, conv);
 }
 
@@ -202,5 +202,6 @@ int af_check_conv_transpose(const checker *c) {
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
            check_sized(c, AF_WEIGHT, count_transposed_weights(conv), element_size(conv->type)) ||
            check_optional(c, AF_BIAS, conv->filters) ||
-           check_absent(c, AF_BIAS + 1) || check_scratch(c, af_conv_transpose_scratch(conv)) || check_overlap(c, 0);
+           check_absent(c, AF_BIAS + 1) ||
+           check_scratch(c, is_double(c) ? af_classes_bytes(conv) : af_conv_transpose_scratch(conv)) || check_overlap(c, 0);
 }

@@ -25,6 +25,7 @@ af_run_function *af_find_double_kernel(int32_t kernel) {
     case AF_ROTARY: return af_run_rotary_double;
     case AF_EMBEDDING: return af_run_embedding_double;
     case AF_ATTENTION: return af_run_attention_double;
+    case AF_CONV_TRANSPOSE: return af_run_conv_transpose_double;
     case AF_PROGRAM: return af_run_program_double;
     default: return NULL;
     }

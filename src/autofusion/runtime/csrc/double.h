@@ -13,7 +13,7 @@ af_run_function af_run_unary_double, af_run_affine_double, af_run_binary_double,
 af_run_function af_run_conv_double, af_run_depthwise_double, af_run_matmul_double, af_run_product_double;
 af_run_function af_run_pool_double, af_run_softmax_double, af_run_resize_double, af_run_norm_double;
 af_run_function af_run_group_norm_double, af_run_rotary_double, af_run_embedding_double, af_run_attention_double;
-af_run_function af_run_program_double;
+af_run_function af_run_program_double, af_run_conv_transpose_double;
 
 /* Bytes of scratch memory that one share needs. */
 int64_t af_conv_double_scratch(const af_conv *conv);
