@@ -112,25 +112,31 @@ void af_run_conv_double(const af_call *call, int64_t part, int64_t parts) {
     }
 }
 
-/* AF_PANEL channels of one result of a convolution with one channel per group, from `channel` on. */
-static void run_depthwise_pixel(const af_call *call, const af_double *image, const af_reach r[3], int64_t channel,
-                                int64_t count, af_double *sums) {
+enum { VECTORS = AF_PANEL / AF_LANES };
+
+/* Up to AF_PANEL channels of one result of a convolution with one channel per group, from `channel` on. */
+AF_INLINE void run_depthwise_pixel(const af_call *call, const af_double *image, const af_reach r[3], int64_t channel,
+                                   int64_t count, af_double *sums) {
     const af_conv *conv = &call->step->conv;
     const af_window *w = &conv->window;
     const af_double *weight = find_doubles(call, AF_WEIGHT) + channel * count_taps(w);
-    for (int64_t lane = 0; lane < AF_PANEL; lane++) sums[lane] = 0;
+    vd total[VECTORS] = {{0}};
     for (int64_t i = r[0].first; i < r[0].last; i++)
-        for (int64_t j = r[1].first; j < r[1].last; j++)
+        for (int64_t j = r[1].first; j < r[1].last; j++) {
+            int64_t plane = r[0].start + i * w->dilations[0], line = r[1].start + j * w->dilations[1];
+            const af_double *x = image + (plane * w->x[1] + line) * w->x[2] * conv->x_pitch + channel;
+            const af_double *factors = weight + (i * w->kernel[1] + j) * w->kernel[2] * AF_PANEL;
             for (int64_t k = r[2].first; k < r[2].last; k++) {
-                int64_t plane = r[0].start + i * w->dilations[0], line = r[1].start + j * w->dilations[1];
-                int64_t pixel = (plane * w->x[1] + line) * w->x[2] + r[2].start + k * w->dilations[2];
-                const af_double *factors = weight + ((i * w->kernel[1] + j) * w->kernel[2] + k) * AF_PANEL;
-                const af_double *x = image + pixel * conv->x_pitch + channel;
-                int64_t lane = 0;
-                for (; lane + AF_LANES <= count; lane += AF_LANES)
-                    store_doubles(sums + lane, load_doubles(sums + lane) + load_doubles(x + lane) * load_doubles(factors + lane));
-                for (; lane < count; lane++) sums[lane] += x[lane] * factors[lane];
+                const af_double *pixel = x + (r[2].start + k * w->dilations[2]) * conv->x_pitch;
+                for (int v = 0; v < VECTORS; v++) {
+                    int64_t rest = count - v * AF_LANES;
+                    vd value = rest >= AF_LANES ? load_doubles(pixel + v * AF_LANES)
+                                                : load_some_doubles(pixel + v * AF_LANES, rest);
+                    total[v] += value * load_doubles(factors + k * AF_PANEL + v * AF_LANES);
+                }
             }
+        }
+    for (int v = 0; v < VECTORS; v++) store_doubles(sums + v * AF_LANES, total[v]);
 }
 
 void af_run_depthwise_double(const af_call *call, int64_t part, int64_t parts) {
@@ -157,7 +163,10 @@ void af_run_depthwise_double(const af_call *call, int64_t part, int64_t parts) {
                 .rows = 1,
                 .columns = smaller(conv->channels - channel, AF_PANEL),
             };
-            run_depthwise_pixel(call, x, reaches, channel, results.columns, sums);
+            if (results.columns == AF_PANEL)
+                run_depthwise_pixel(call, x, reaches, channel, AF_PANEL, sums);
+            else
+                run_depthwise_pixel(call, x, reaches, channel, results.columns, sums);
             af_finish_doubles(&epilogue, sums, &results);
         }
     }
