@@ -53,10 +53,10 @@ class Net:
         self.inputs.append(helper.make_tensor_value_info(name, code or self.code, shape))
         return name
 
-    def save(self, path: Path, *outputs: str) -> Path:
+    def save(self, path: Path, *outputs: str, opset: int = 20) -> Path:
         ends = [helper.make_tensor_value_info(name, self.code, None) for name in outputs]
         graph = helper.make_graph(self.nodes, "g", self.inputs, ends, self.tensors)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9), path)
         return path
 
 
@@ -205,3 +205,13 @@ def test_infinities_are_those_of_doubles(tmp_path: Path) -> None:
     session = autofusion.load(save_compilation(made, tmp_path / "net"))
     found = next(iter(session.run({"x": np.array([1e300, 4.0, np.inf, 1e-100])}).values()))
     np.testing.assert_allclose(found, [1e200, 2e50, 0.0, 1.0], rtol=1e-15)
+
+
+def test_attributes_are_no_shorter_than_they_are(tmp_path: Path) -> None:
+    """The operator takes the root of its scale, which verification must not round to float32."""
+    net = Net("double")
+    q, k, v = (net.input(name, [1, 2, 5, 8]) for name in "qkv")
+    model = net.save(tmp_path / "net.onnx", net.add("Attention", q, k, v, scale=0.01), opset=23)
+    made = compile_model(model)
+    assert made.report.host == ()
+    assert verify_artifact(model, save_compilation(made, tmp_path / "net")).ok

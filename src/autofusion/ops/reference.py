@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 class _Evaluator(Protocol):
+    rt_nodes_: Sequence[object]
+
     def run(self, output_names: None, feed_inputs: dict[str, np.ndarray], /) -> Any: ...
 
 
@@ -93,11 +95,20 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     except (NotImplementedError, RuntimeError) as error:
         reason = f"has no implementation in version {opset} of domain {node.domain or 'ai.onnx'!r}"
         raise fault(NOT_EVALUABLE, node, reason) from error
+    if any(array.dtype == np.float64 for array in feeds.values() if isinstance(array, np.ndarray)):
+        _widen_attributes(evaluator)
     try:
         found = evaluator.run(None, feeds)
     except Exception as error:
         raise fault(EVALUATION_FAILED, node, f"failed on its operands: {_last_line(error)}") from error
     return tuple(found)
+
+
+def _widen_attributes(evaluator: _Evaluator) -> None:
+    """Keep what is computed of attributes, such as the root of a scale, from being rounded to float32."""
+    for step in evaluator.rt_nodes_:
+        attributes: dict[str, Any] = vars(step)
+        attributes |= {name: float(value) for name, value in attributes.items() if isinstance(value, np.floating)}
 
 
 def _declare(name: str, array: np.ndarray) -> ValueInfoProto:
