@@ -108,7 +108,8 @@ def _widen_attributes(evaluator: _Evaluator) -> None:
     """Keep what is computed of attributes, such as the root of a scale, from being rounded to float32."""
     for step in evaluator.rt_nodes_:
         attributes: dict[str, Any] = vars(step)
-        attributes |= {name: float(value) for name, value in attributes.items() if isinstance(value, np.floating)}
+        found = [name for name, value in attributes.items() if getattr(value, "dtype", None) == np.float32]
+        attributes |= {name: attributes[name].item() for name in found if np.ndim(attributes[name]) == 0}
 
 
 def _declare(name: str, array: np.ndarray) -> ValueInfoProto:
