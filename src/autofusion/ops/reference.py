@@ -95,7 +95,8 @@ def evaluate_by_reference(node: Node, operands: Sequence[np.ndarray | None]) -> 
     except (NotImplementedError, RuntimeError) as error:
         reason = f"has no implementation in version {opset} of domain {node.domain or 'ai.onnx'!r}"
         raise fault(NOT_EVALUABLE, node, reason) from error
-    if any(array.dtype == np.float64 for array in feeds.values() if isinstance(array, np.ndarray)):
+    # A sequence is a list and has no type.
+    if any(getattr(array, "dtype", None) == np.float64 for array in feeds.values()):
         _widen_attributes(evaluator)
     try:
         found = evaluator.run(None, feeds)
