@@ -254,9 +254,11 @@ def _check_flow(plan: Plan) -> None:
 
 
 def _check_order(plan: Plan, written: _Written) -> None:
+    roots, whole = written.roots, written.whole
     for step in plan.steps:
         for name in step.inputs:
-            if name and not written.has(name):
+            # Most are what is written as a whole, and need no call.
+            if name and roots[name] not in whole and not written.has(name):
                 raise ValueError(f"step {step.node!r} reads {name!r} before it is written")
         for name in step.outputs:
             if name and not written.add(name):
@@ -264,31 +266,33 @@ def _check_order(plan: Plan, written: _Written) -> None:
 
 
 class _Written:
-    """The buffers that are written so far; of those with views the elements that are."""
+    """The buffers that are written so far; of those with views the elements that are.
+
+    `roots` has the buffer whose bytes each one has, itself or that of which it is an alias, and `whole` the buffers
+    without views that are written.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._buffers = plan.buffers
-        self._roots = {name: buffer.alias or name for name, buffer in plan.buffers.items()}
-        self._whole: set[str] = set()
+        self.roots = {name: buffer.alias or name for name, buffer in plan.buffers.items()}
+        self.whole: set[str] = set()
         self._parted = {buffer.alias: Coverage() for buffer in plan.buffers.values() if is_view(buffer)}
         self._stripes: dict[str, Stripe] = {}
 
     def add(self, name: str) -> bool:
         """Note that buffer `name` is written; False where some of it was before."""
-        root = self._roots[name]
+        root = self.roots[name]
         if root in self._parted:
             return self._parted[root].write(self._find_stripe(name, root))
-        if root in self._whole:
+        if root in self.whole:
             return False
-        self._whole.add(root)
+        self.whole.add(root)
         return True
 
     def has(self, name: str) -> bool:
         """True where all of buffer `name` is written."""
-        root = self._roots[name]
-        return root in self._whole or (
-            root in self._parted and self._parted[root].covers(self._find_stripe(name, root))
-        )
+        root = self.roots[name]
+        return root in self.whole or (root in self._parted and self._parted[root].covers(self._find_stripe(name, root)))
 
     def _find_stripe(self, name: str, root: str) -> Stripe:
         stripe = self._stripes.get(name)

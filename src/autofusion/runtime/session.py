@@ -15,7 +15,6 @@ from autofusion.runtime.constants import read_defaults
 from autofusion.runtime.dims import check_symbols, read_dims
 from autofusion.runtime.executor import NativeExecutor
 from autofusion.runtime.feeds import check_feeds, check_results, is_direct
-from autofusion.runtime.limits import check_dims
 from autofusion.runtime.refusals import artifact_error, input_error, usage_error
 from autofusion.runtime.shapes import bind_shapes, show_dims
 from autofusion.runtime.views import present
@@ -98,7 +97,10 @@ class Session:
     def _find_dims(self, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
         shapes = {name: array.shape for name, array in arrays.items()}
         dims = read_dims(self.plan, shapes)
-        check_dims(self.plan, shapes, dims)
+        if self.plan.limits or self.plan.gears:
+            from autofusion.runtime.limits import check_dims
+
+            check_dims(self.plan, shapes, dims)
         return dims
 
     def _execute(
