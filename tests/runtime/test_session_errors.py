@@ -214,6 +214,15 @@ def test_a_sequence_is_no_tensor(make_session: MakeSession, backend: str) -> Non
         session.run({"x": zeros(1, 4)})
 
 
+def test_a_window_without_cells_is_no_pool(make_session: MakeSession) -> None:
+    buffers = [Buffer("x", "float", (1, 2, 4, 4), "input"), Buffer("y", "float", (1, 2, 4, 4), "output")]
+    window = {"kernel": [0, 1], "strides": [1, 1], "pads": [0] * 4, "dilations": [1, 1]}
+    settings = {"kind": "max", "is_global": False, "include_pad": False, **window}
+    session = make_session("reference", buffers, [Step("pool", "y", "MaxPool", ("x",), ("y",), settings)])
+    with pytest.raises(ArtifactError, match="AF520: step 'y' is no valid pool step: StopIteration"):
+        session.run({"x": zeros(1, 2, 4, 4)})
+
+
 GRAPH = {"name": "g", "inputs": [], "outputs": [], "values": [], "nodes": []}
 
 

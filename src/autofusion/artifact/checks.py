@@ -79,7 +79,7 @@ def _check_tensors(plan: Plan, weight_bytes: int) -> None:
 
 def _check_shapes(plan: Plan, symbols: frozenset[str], known: set[str]) -> None:
     """Every extent of a buffer is possible; most occur often and are looked at once."""
-    shapes = [buffer.shape or () for buffer in plan.buffers.values()]
+    shapes = dict.fromkeys(buffer.shape or () for buffer in plan.buffers.values())
     if max(map(len, shapes), default=0) > _MAX_RANK:
         name = next(name for name, buffer in plan.buffers.items() if len(buffer.shape or ()) > _MAX_RANK)
         raise ValueError(f"buffer {name!r} has too many axes")

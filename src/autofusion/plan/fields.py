@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import TypeVar, cast
 
@@ -97,6 +97,24 @@ class Fields:
         """A list of anything."""
         return cast(list[object], _expect(list, self.fields[name], f"{self.place}.{name}"))
 
+    def size_lists(self, name: str) -> list[tuple[Size, ...]]:
+        """A list of lists of extents."""
+        lists: list[tuple[Size, ...]] = []
+        for index, value in enumerate(self.items(name)):
+            items = cast(list[Size], _expect(list, value, f"{self.place}.{name}[{index}]"))
+            wrong = next((item for item in items if type(item) not in (int, str)), None)
+            if wrong is not None:
+                raise _wrong_type(f"{self.place}.{name}[{index}]", wrong, {int, str})
+            lists.append(tuple(items))
+        return lists
+
+    def objects(self, name: str) -> list[dict[str, object]]:
+        """A list of objects with any keys."""
+        return [
+            cast(dict[str, object], _expect(dict, value, f"{self.place}.{name}[{index}]"))
+            for index, value in enumerate(self.items(name))
+        ]
+
     def records(self, name: str, names: tuple[str, ...]) -> list[Fields]:
         """A list of objects that have exactly the keys `names`."""
         return [Fields(f"{self.place}.{name}[{index}]", item, names) for index, item in enumerate(self.items(name))]
@@ -121,10 +139,6 @@ class Table:
         """A column of strings."""
         return cast(list[str], self._read(name, {str}))
 
-    def optional_texts(self, name: str) -> list[str | None]:
-        """A column of strings and nulls."""
-        return cast("list[str | None]", self._read(name, {str, _NONE}))
-
     def choices(self, name: str, choices: Collection[str]) -> list[str]:
         """A column of strings that are in `choices`."""
         column = self.texts(name)
@@ -141,22 +155,12 @@ class Table:
         """A column of integers and nulls."""
         return cast("list[int | None]", self._read(name, {int, _NONE}))
 
-    def objects(self, name: str) -> list[dict[str, object]]:
-        """A column of objects with any keys."""
-        return cast(list[dict[str, object]], self._read(name, {dict}))
-
     def tuples(self, name: str, *kinds: type) -> list[tuple[object, ...]]:
         """A column of lists whose items are of one of `kinds`."""
         column = cast(list[list[object]], self._read(name, {list}))
         return [tuple(items) for items in self._check_items(name, column, set(kinds))]
 
-    def optional_sizes(self, name: str) -> list[tuple[Size, ...] | None]:
-        """A column of lists of extents and of nulls."""
-        column = cast("list[list[object] | None]", self._read(name, {list, _NONE}))
-        self._check_items(name, [items or [] for items in column], {int, str})
-        return [None if items is None else cast(tuple[Size, ...], tuple(items)) for items in column]
-
-    def entries(self, name: str, texts: list[str]) -> list[tuple[str, ...]]:
+    def entry_lists(self, name: str, texts: list[str]) -> list[tuple[str, ...]]:
         """A column of lists of numbers of `texts`, `ABSENT` for "": the texts."""
         column = cast(list[tuple[int, ...]], self.tuples(name, int))
         allowed = range(ABSENT, len(texts))
@@ -169,16 +173,26 @@ class Table:
         known = [*texts, ""]
         return [tuple([known[number] for number in numbers]) for numbers in column]
 
-    def optional_entries(self, name: str, texts: list[str]) -> list[str | None]:
-        """A column of numbers of `texts` and nulls: the texts."""
-        column = self.optional_numbers(name)
-        for index, number in enumerate(column):
-            if number is not None and not 0 <= number < len(texts):
-                raise self._unknown_entry(f"{name}[{index}]", number, texts)
-        return [None if number is None else texts[number] for number in column]
+    def entries(self, name: str, entries: Sequence[T]) -> list[T]:
+        """A column of numbers of `entries`: those."""
+        column = self.numbers(name)
+        self._check_entries(name, column, entries)
+        return [entries[number] for number in column]
 
-    def _unknown_entry(self, place: str, number: int, texts: list[str]) -> ValueError:
-        return ValueError(f"{self.place}.{place} is {number}, and there are {len(texts)} names")
+    def optional_entries(self, name: str, entries: Sequence[T]) -> list[T | None]:
+        """A column of numbers of `entries` and nulls: those."""
+        column = self.optional_numbers(name)
+        self._check_entries(name, column, entries)
+        return [None if number is None else entries[number] for number in column]
+
+    def _check_entries(self, name: str, column: Sequence[int | None], entries: Sequence[object]) -> None:
+        allowed = range(len(entries))
+        for index, number in enumerate(column):
+            if number is not None and number not in allowed:
+                raise self._unknown_entry(f"{name}[{index}]", number, entries)
+
+    def _unknown_entry(self, place: str, number: int, entries: Sequence[object]) -> ValueError:
+        return ValueError(f"{self.place}.{place} is {number}, and there are {len(entries)} of them")
 
     def _read(self, name: str, kinds: set[type]) -> list[object]:
         column = self._columns[name]

@@ -1,8 +1,9 @@
 """The JSON form of a plan: `dump_plan` writes it and `parse_plan` reads it back.
 
 The text is ASCII with sorted keys, so that equal plans have equal bytes.  Buffers, tensors and steps are columns: a
-list for each of their fields.  Steps and aliases name buffers by their number.  Numbers that JSON lacks are written
-`{"$float": "inf"}` (or `"-inf"`, `"nan"`).
+list for each of their fields.  Steps and aliases name buffers by their number, and shapes and attributes, which most
+have in common with others, stand in lists of their own.  Numbers that JSON lacks are written `{"$float": "inf"}` (or
+`"-inf"`, `"nan"`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, cast
 
 from autofusion.plan.fields import ABSENT, Fields, Table, format_json, parse_json
-from autofusion.plan.records import Buffer, Limits, Plan, Setting, Step, Tensor
+from autofusion.plan.records import Buffer, Limits, Plan, Setting, Size, Step, Tensor
 
-_PLAN = ("backend", "inputs", "outputs", "symbols", "limits", "gears", "buffers", "tensors", "steps")
+_PLAN = (
+    *("backend", "inputs", "outputs", "symbols", "limits", "gears"),
+    *("shapes", "attributes", "buffers", "tensors", "steps"),
+)
 _BUFFER, _TENSOR, _STEP = Buffer._fields, Tensor._fields, Step._fields
 _FLOAT = "$float"
 
@@ -22,16 +26,23 @@ _FLOAT = "$float"
 def dump_plan(plan: Plan) -> str:
     """The JSON text of `plan`, whose steps name buffers alone; raises ValueError for what is no `Setting`."""
     numbers = {"": ABSENT, **{name: number for number, name in enumerate(plan.buffers)}}
+    shapes, attributes = _Distinct(), _Distinct()
     buffers = [
-        {**buffer._asdict(), "name": name, "alias": None if buffer.alias is None else numbers[buffer.alias]}
+        {
+            **buffer._asdict(),
+            "name": name,
+            "shape": None if buffer.shape is None else shapes.number(buffer.shape),
+            "alias": None if buffer.alias is None else numbers[buffer.alias],
+        }
         for name, buffer in plan.buffers.items()
     ]
+    tensors = [{**tensor._asdict(), "shape": shapes.number(tensor.shape)} for tensor in plan.tensors]
     steps = [
         {
             **step._asdict(),
             "inputs": [numbers[name] for name in step.inputs],
             "outputs": [numbers[name] for name in step.outputs],
-            "attributes": encode_setting(step.attributes),
+            "attributes": attributes.number(encode_setting(step.attributes)),
         }
         for step in plan.steps
     ]
@@ -42,11 +53,29 @@ def dump_plan(plan: Plan) -> str:
         "symbols": plan.symbols,
         "limits": dict(plan.limits),
         "gears": plan.gears,
+        "shapes": shapes.values,
+        "attributes": attributes.values,
         "buffers": _list_columns(_BUFFER, buffers),
-        "tensors": _list_columns(_TENSOR, [tensor._asdict() for tensor in plan.tensors]),
+        "tensors": _list_columns(_TENSOR, tensors),
         "steps": _list_columns(_STEP, steps),
     }
     return format_json(record)
+
+
+class _Distinct:
+    """JSON values, each once, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.values: list[object] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, value: object) -> int:
+        """The number of `value`, which is added where it is new."""
+        text = format_json(value)
+        if text not in self._numbers:
+            self._numbers[text] = len(self.values)
+            self.values.append(value)
+        return self._numbers[text]
 
 
 def _list_columns(names: tuple[str, ...], records: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
@@ -102,7 +131,9 @@ def decode_setting(value: object) -> Setting:
 
 
 def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
-    buffers = _read_buffers(Table("plan.buffers", plan.fields["buffers"], _BUFFER))
+    shapes = plan.size_lists("shapes")
+    attributes = [decode(settings) for settings in plan.objects("attributes")]
+    buffers = _read_buffers(Table("plan.buffers", plan.fields["buffers"], _BUFFER), shapes)
     named = {buffer.name: buffer for buffer in buffers}
     if len(named) != len(buffers):
         raise ValueError("plan.buffers holds two buffers of one name")
@@ -112,8 +143,8 @@ def _read_plan(plan: Fields, decode: Callable[[object], object]) -> Plan:
         outputs=plan.texts("outputs"),
         symbols=plan.texts("symbols"),
         buffers=named,
-        tensors=_read_tensors(Table("plan.tensors", plan.fields["tensors"], _TENSOR)),
-        steps=_read_steps(Table("plan.steps", plan.fields["steps"], _STEP), [*named], decode),
+        tensors=_read_tensors(Table("plan.tensors", plan.fields["tensors"], _TENSOR), shapes),
+        steps=_read_steps(Table("plan.steps", plan.fields["steps"], _STEP), [*named], attributes),
         limits=_read_limits(plan.object("limits")),
         gears=tuple(_read_gear(index, gear) for index, gear in enumerate(plan.items("gears"))),
     )
@@ -138,12 +169,12 @@ def _read_gear(index: int, value: object) -> dict[str, int]:
     return {symbol: gear.number(symbol) for symbol in gear.fields}
 
 
-def _read_buffers(table: Table) -> list[Buffer]:
+def _read_buffers(table: Table, shapes: list[tuple[Size, ...]]) -> list[Buffer]:
     names = table.texts("name")
     columns = (
         names,
         table.texts("dtype"),
-        table.optional_sizes("shape"),
+        table.optional_entries("shape", shapes),
         table.choices("role", ("input", "output", "constant", "inner")),
         table.choices("layout", ("plain", "nhwc")),
         table.optional_numbers("pitch"),
@@ -154,25 +185,28 @@ def _read_buffers(table: Table) -> list[Buffer]:
     return [*map(Buffer._make, zip(*columns, strict=True))]
 
 
-def _read_tensors(table: Table) -> tuple[Tensor, ...]:
+def _read_tensors(table: Table, shapes: list[tuple[Size, ...]]) -> tuple[Tensor, ...]:
     columns = (
         table.texts("name"),
         table.texts("dtype"),
-        table.tuples("shape", int),
+        table.entries("shape", shapes),
         table.numbers("offset"),
         table.numbers("bytes"),
     )
+    for shape in set(columns[2]):
+        if not all(isinstance(extent, int) for extent in shape):
+            raise ValueError(f"{table.place} has the shape {shape!r:.80}, which is none of numbers")
     return tuple(map(Tensor._make, zip(*columns, strict=True)))
 
 
-def _read_steps(table: Table, names: list[str], decode: Callable[[object], object]) -> tuple[Step, ...]:
+def _read_steps(table: Table, names: list[str], attributes: list[object]) -> tuple[Step, ...]:
     columns = (
         table.texts("kernel"),
         table.texts("node"),
         table.texts("op"),
-        table.entries("inputs", names),
-        table.entries("outputs", names),
-        map(decode, table.objects("attributes")),
+        table.entry_lists("inputs", names),
+        table.entry_lists("outputs", names),
+        table.entries("attributes", attributes),
         table.tuples("origin", str),
     )
     return tuple(map(Step._make, zip(*columns, strict=True)))

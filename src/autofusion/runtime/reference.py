@@ -86,8 +86,12 @@ class ReferenceExecutor:
             return found[: len(step.outputs)] if isinstance(found, tuple) else [found]
         except IndexError as error:
             raise refuse_index(step) from error
-        except (ValueError, KeyError, TypeError) as error:
-            text = f"step {step.node!r} is no valid {step.kernel} step: {error}"
+        except MemoryError:
+            raise
+        except Exception as error:
+            # Definitions meet attributes from a file: whatever they make of wrong ones is the file's fault.
+            reason = str(error) or type(error).__name__
+            text = f"step {step.node!r} is no valid {step.kernel} step: {reason}"
             raise artifact_error("AF520", text, help="compile the model again") from error
 
     def _find_last_readers(self) -> dict[int, list[str]]:
