@@ -23,7 +23,7 @@ TILE_MOST = 16
 ROWS_MOST = 240
 """Rows that a product packs at a time (ROWS_MOST of `product.c`)."""
 
-PACKED_MOST = ROWS_MOST * 512
+PACKED_MOST = ROWS_MOST * 768
 """Elements that it packs at a time (PACKED_MOST there)."""
 
 TABLES = 3

@@ -19,10 +19,13 @@ typedef struct task {
 
 /* Rows of a block, columns of a part of the depth, and both together: what is packed stays in the second cache.
    Longer parts need fewer sums between them; processors with wide vectors have larger caches. */
-enum { ROWS_MOST = 240, DEPTH_MOST = AF_WIDTH == 16 ? 768 : 256, PACKED_MOST = ROWS_MOST * 512 };
+enum { ROWS_MOST = 240, DEPTH_MOST = AF_WIDTH == 16 ? 768 : 256, PACKED_MOST = ROWS_MOST * 768 };
 
 /* Rows that wait for b whatever they do: they read it from front to back, one panel after the other. */
 enum { WAITING_ROWS = 4 };
+
+/* Rows of each share that are worth reading all of b for: with narrow vectors b does not wait for so few. */
+enum { SHARED_ROWS = AF_WIDTH == 16 ? 80 : ROWS_MOST };
 
 /* Columns of a part of the depth for a single tile of rows; more of them would add up too many numbers in a row. */
 enum { SINGLE_DEPTH_MOST = 4096 };
@@ -155,9 +158,10 @@ void af_run_product(const af_call *call, int64_t part, int64_t parts) {
     t.right = (float *)(scratch + PACKED_BYTES + MOMENTS_BYTES);
     af_range rows = {0, p->rows};
     int64_t number = part, shares = parts;
-    /* With many rows each share takes some of them; with few, some of the panels, so that b is read once. */
-    if (p->rows >= ROWS_MOST * parts) {
-        rows = share(p->rows, AF_PRODUCT_ROWS, part, parts);
+    /* With many rows each share takes some of them, and packs only those; with few, some of the panels, so that b is
+       read once. */
+    if (p->rows >= SHARED_ROWS * parts) {
+        rows = share(p->rows, 1, part, parts);
         number = 0;
         shares = 1;
     }

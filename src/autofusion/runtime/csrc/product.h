@@ -7,7 +7,7 @@
 
 /* Rows of a and panels of b whose sums fit into registers. */
 #if AF_WIDTH == 16
-enum { AF_PRODUCT_ROWS = 12, AF_PRODUCT_PANELS = 2 };
+enum { AF_PRODUCT_ROWS = 14, AF_PRODUCT_PANELS = 2 };
 #elif AF_WIDTH == 4 && defined(__x86_64__)
 enum { AF_PRODUCT_ROWS = 3, AF_PRODUCT_PANELS = 1 };
 #else

@@ -155,7 +155,7 @@ AF_INLINE void run(const af_product_tile *tile, const int type, const int rows, 
 #define ROWS(X, type, panels)                                                                                    \
     X(type, 1, panels) X(type, 2, panels) X(type, 3, panels) X(type, 4, panels) X(type, 5, panels)               \
     X(type, 6, panels) X(type, 7, panels) X(type, 8, panels) X(type, 9, panels) X(type, 10, panels)              \
-    X(type, 11, panels) X(type, 12, panels)
+    X(type, 11, panels) X(type, 12, panels) X(type, 13, panels) X(type, 14, panels)
 #elif AF_WIDTH == 4 && defined(__x86_64__)
 #define ROWS(X, type, panels) X(type, 1, panels) X(type, 2, panels) X(type, 3, panels)
 #else
