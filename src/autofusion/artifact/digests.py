@@ -62,7 +62,7 @@ def digest_pieces(pieces: Iterable[memoryview]) -> tuple[str, ...]:
 
 
 class BlockCheck:
-    """The bytes `data` and the digests that they should have; other threads have begun to read them.
+    """The bytes `data` and the digests that they should have, which other threads read.
 
     There are as many threads as processors but one, which is left to the caller: until `finish`, he has time for as
     many blocks as `ahead` says, and the others take those too.  Raises ValueError where there are not as many
@@ -80,31 +80,38 @@ class BlockCheck:
         others = min(whole, (whole * workers + ahead) // (workers + 1)) if workers else 0
         self._places = [others * worker // workers for worker in range(workers)] + [others, whole]
         self._found = [0] * (workers + 1)
+        self._unbegun = [_thread.allocate_lock() for _ in range(workers)]
         self._unfinished = [_thread.allocate_lock() for _ in range(workers)]
-        for worker, lock in enumerate(self._unfinished):
+        for lock in (*self._unbegun, *self._unfinished):
             lock.acquire()
-            # threading.Thread waits until the thread runs.
-            _thread.start_new_thread(self._read_aside, (worker, lock))
+        for worker in range(workers):
+            _thread.start_new_thread(self._read_aside, (worker,))
+
+    def await_others(self) -> None:
+        """Return when all other threads read: until then they may wait for the interpreter for milliseconds."""
+        for lock in self._unbegun:
+            lock.acquire()
 
     def finish(self) -> int | None:
         """Read the rest; the number of the first block that does not fit its digest, None where all do."""
         self._read(len(self._unfinished))
+        expected = [self._join_expected(*self._places[worker : worker + 2]) for worker in range(len(self._found))]
         for lock in self._unfinished:
             lock.acquire()
-        for worker, found in enumerate(self._found):
-            first, last = self._places[worker : worker + 2]
-            if found != self._join_expected(first, last):
-                return self._find_damage(first, last)
+        for worker, (found, number) in enumerate(zip(self._found, expected, strict=True)):
+            if found != number:
+                return self._find_damage(*self._places[worker : worker + 2])
         # The last block may be shorter than the others.
         whole = self._places[-1]
         rest = self._data[whole * BLOCK :]
         return whole if rest.nbytes and zlib.crc32(rest) != _parse_digest(self._expected[whole]) else None
 
-    def _read_aside(self, worker: int, lock: _thread.LockType) -> None:
+    def _read_aside(self, worker: int) -> None:
+        self._unbegun[worker].release()
         try:
             self._read(worker)
         finally:
-            lock.release()
+            self._unfinished[worker].release()
 
     def _read(self, worker: int) -> None:
         # One call for all blocks: a thread that ends a call waits until another one gives the interpreter up.

@@ -150,9 +150,10 @@ def _check_artifact(file: str, data: memoryview, verify_weights: bool) -> Artifa
     except ValueError as error:
         raise _DamagedError("AF511", str(error)) from error
     _check_entries(entries, places, manifest)
-    # The other threads need the interpreter to begin; what comes next leaves it to them for a while.
     check = _start_check(entries, manifest) if verify_weights else None
     _check_bytes(entries, places, manifest)
+    if check is not None:
+        check.await_others()
     plan = _read_plan(entries, manifest)
     damaged = None if check is None else check.finish()
     if damaged is not None:
