@@ -79,7 +79,8 @@ def test_filters_made_in_every_run_belong_to_no_operator():
     model = CostModel(graph, lowered=lowered)
     making = model.step_work(kernels.index("filter"))
     positions = (int(str(lowered.plan.steps[kernels.index("conv")].attributes["winograd"])) + 2) ** 2
-    assert making.flops == 2 * MAKING_COST * positions * 16 * 16
+    tile = int(str(lowered.plan.steps[kernels.index("filter")].attributes["tile"]))
+    assert making.flops == 2 * MAKING_COST[tile] * positions * 16 * 16
     assert model.fused_seconds(graph) == model.unfused_seconds(graph)
 
 

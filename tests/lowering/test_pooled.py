@@ -24,6 +24,7 @@ def save_block(
     filters: int = 32,
     group: int = 1,
     act: bool = True,
+    channels: int = 8,
     residual: bool = False,
     shown: bool = False,
     strides: int = 2,
@@ -31,7 +32,7 @@ def save_block(
 ) -> Path:
     """x -> Conv, Add, Relu -> pool."""
     random = np.random.default_rng(3)
-    weights = {"w": random.standard_normal((filters, 8 // group, kernel, kernel)).astype(np.float32) / 3}
+    weights = {"w": random.standard_normal((filters, channels // group, kernel, kernel)).astype(np.float32) / 3}
     weights |= {"b": random.standard_normal(filters).astype(np.float32)}
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], "conv", pads=[kernel // 2] * 4, group=group)]
     nodes += [helper.make_node("Add", ["c", "z"], ["a"], "add")] if residual else []
@@ -40,7 +41,7 @@ def save_block(
     if not pool.startswith("Global"):
         attributes = {"kernel_shape": [3, 3], "strides": [strides] * 2, "pads": [1] * 4, **attributes}
     nodes.append(helper.make_node(pool, [last], ["y"], "pool", **attributes))
-    shapes = {"x": [1, 8, size, size], **({"z": [1, filters, size, size]} if residual else {})}
+    shapes = {"x": [1, channels, size, size], **({"z": [1, filters, size, size]} if residual else {})}
     graph = helper.make_graph(
         nodes,
         "block",
@@ -121,7 +122,7 @@ def test_the_step_stands_for_all_operators(tmp_path: Path) -> None:
 
 
 def test_a_pooled_convolution_may_take_winograds_filtering(tmp_path: Path) -> None:
-    path = save_block(tmp_path / "block.onnx", filters=64, size=56)
+    path = save_block(tmp_path / "block.onnx", filters=32, size=112, channels=32)
     (step,) = [step for step in compile_model(path).lowered.plan.steps if step.kernel == "conv_pool"]
     assert step.attributes["winograd"] == 4
     exact = compile_model(path, CompileOptions(exact=True))

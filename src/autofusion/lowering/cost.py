@@ -169,7 +169,7 @@ class CostModel:
             return 0.0
         assert self._lowered is not None
         made = self._lowered.plan.buffers[step.outputs[0]]
-        return 2 * MAKING_COST * self._buffer_elements(made)
+        return 2 * MAKING_COST[int(str(step.attributes["tile"]))] * self._buffer_elements(made)
 
     def _buffer_bytes(self, buffer: Buffer) -> int:
         return self._buffer_elements(buffer) * storage_type(buffer.dtype).itemsize

@@ -14,13 +14,16 @@ _EPILOGUE = frozenset({"activation", "alpha", "beta", "inner_activation", "inner
 def describe_layer(draft: Draft, step: Step) -> str:
     """Kernel, extents of image, filter and result, then the attributes of the window: `conv x=1x8x9x9 filter=..`.
 
-    An extent that only the run tells is `?`.  What is added to the result and its activation do not count.
+    An extent that only the run tells is `?`; an element type other than float32 stands behind the kernel.  What is
+    added to the result and its activation do not count.
     """
     return " ".join(_list_parts(draft, step))
 
 
 def _list_parts(draft: Draft, step: Step) -> Iterator[str]:
     yield step.kernel
+    if (dtype := draft.buffers[step.inputs[0]].dtype) != "float":
+        yield f"type={dtype}"
     yield f"x={_spell_extents(draft, step.inputs[0])}"
     places = {"filter": 1, "depth_filter": 3} if step.kernel == "conv_depthwise" else {"filter": 1}
     for name, place in places.items():

@@ -36,9 +36,8 @@ def select_algorithms(
     """For every convolution of a native draft with a constant weight, by the index of its step, what computes it.
 
     A layer takes what `bank` says, if that is among its options.  Of the others each takes the cheapest option that
-    needs no room.  Then those that gain most by a byte come first, each with the cheapest option that still fits, until
-    the constants have grown as much as they may; those that a type of `halves` holds are stored in it.  `exact` leaves
-    plain sums.
+    needs no room.  Then one after the other gets the option that saves most for a byte, as long as the constants have
+    not grown as much as they may; those that a type of `halves` holds are stored in it.  `exact` leaves plain sums.
     """
     found = {
         index: find_options(draft, step)
@@ -82,28 +81,44 @@ def _is_meant(option: Option, choice: Choice) -> bool:
 def _choose_cheapest(
     found: Mapping[int, Sequence[Option]], fixed: Mapping[int, Option], left: int
 ) -> Mapping[int, Option]:
-    """The options that are fixed, and for the other layers the cheapest within `left` bytes of growth for all."""
+    """The options that are fixed, and for the other layers the cheapest within `left` bytes of growth for all.
+
+    One layer after the other gets the option that saves most for a byte, as long as there is room for one.
+    """
     left -= sum(option.growth for option in fixed.values())
-    chosen = {index: fixed.get(index) or _find_cheapest(options, 0) for index, options in found.items()}
-    ranked = sorted(found.keys() - fixed.keys(), key=lambda index: (-_rate_growth(found[index], chosen[index]), index))
-    for index in ranked:
-        better = _find_cheapest(found[index], left)
-        left -= better.growth
-        chosen[index] = better
-    return chosen
+    chosen = {index: fixed.get(index) or _find_cheapest(options) for index, options in found.items()}
+    larger = {index: _find_faster(options) for index, options in found.items() if index not in fixed}
+    while True:
+        fitting = [
+            (_rate_growth(option, chosen[index]), -index, option)
+            for index, options in larger.items()
+            for option in options
+            if option.cost < chosen[index].cost and 0 < option.growth - chosen[index].growth <= left
+        ]
+        if not fitting:
+            return chosen
+        _, place, option = max(fitting, key=lambda entry: entry[:2])
+        left -= option.growth - chosen[-place].growth
+        chosen[-place] = option
 
 
-def _find_cheapest(options: Sequence[Option], room: int) -> Option:
-    """The cheapest option that grows by `room` bytes at most: plain sums, unless another one is clearly faster."""
-    plain = options[0]
-    faster = [option for option in options if option.growth <= room and option.cost * LEAST_GAIN <= plain.cost]
-    return min(faster, key=lambda option: option.cost, default=plain)
+def _find_cheapest(options: Sequence[Option]) -> Option:
+    """The cheapest option that needs no room."""
+    return min(
+        (option for option in _find_faster(options) if option.growth <= 0),
+        key=lambda option: option.cost,
+        default=options[0],
+    )
 
 
-def _rate_growth(options: Sequence[Option], chosen: Option) -> float:
-    """Multiplications that the cheapest option saves beside the chosen one, for a byte of its growth."""
-    best = _find_cheapest(options, max(option.growth for option in options))
-    return (chosen.cost - best.cost) / best.growth if best.growth else 0.0
+def _find_faster(options: Sequence[Option]) -> Sequence[Option]:
+    """The options that are clearly faster than plain sums."""
+    return [option for option in options if option.cost * LEAST_GAIN <= options[0].cost]
+
+
+def _rate_growth(option: Option, chosen: Option) -> float:
+    """Multiplications that an option saves beside the chosen one, for a byte that it needs more."""
+    return (chosen.cost - option.cost) / (option.growth - chosen.growth)
 
 
 def _explain(chosen: Option, options: Sequence[Option], *, is_fixed: bool, exact: bool) -> tuple[Source, str]:

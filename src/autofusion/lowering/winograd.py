@@ -8,7 +8,7 @@ the filters whenever the model runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,14 +19,24 @@ from autofusion.lowering.records import Draft
 from autofusion.ops.definitions.filter import POINTS, build_matrix, transform_filters
 from autofusion.plan import Step
 
-VALUE_COST = 14
-"""Multiplications that take as long as transforming one pixel or product at one position: measured, x86-64-v4."""
+READING_COST: Mapping[int, int] = {2: 7, 4: 14}
+"""By tile, multiplications that take as long as transforming one pixel at one position; like those below fitted to the
+3x3 layers of ResNet-18, Inception and DenseNet-121, one thread, x86-64-v4, which does 126e9 of them a second."""
 
-WEIGHT_COST = 16
-"""Multiplications that take as long as reading one weight: 4 bytes at 13 GB/s beside 50e9 of them a second."""
+WRITING_COST: Mapping[int, int] = {2: 14, 4: 18}
+"""By tile, multiplications that take as long as transforming one product at one position back."""
 
-MAKING_COST = 32
-"""Multiplications that take as long as making one weight from a filter: measured for tiles of 4, x86-64-v4."""
+TILE_COST = 250
+"""Multiplications that take as long as what each position of a tile takes whatever its channels."""
+
+MAKING_COST: Mapping[int, int] = {2: 19, 4: 38}
+"""By tile, multiplications that take as long as making one weight from a filter."""
+
+LEAST_PRODUCTS = 16
+"""Multiplications that take as long as reading one weight from memory: a layer with fewer of them for each waits."""
+
+LEAST_FILTERS = 20
+"""Filters for which plain sums take as long as for fewer."""
 
 
 def find_options(draft: Draft, step: Step, halves: Sequence[DType] = ()) -> list[Option]:
@@ -48,16 +58,18 @@ def find_options(draft: Draft, step: Step, halves: Sequence[DType] = ()) -> list
         return [plain]
     lines, columns = shape[2] + top + bottom - 2, shape[3] + left + right - 2
     filters, depth = weight.shape[:2]
-    options = [Option("direct", float(9 * filters * depth * (lines * columns + WEIGHT_COST)))]
+    sums = 9 * max(filters, LEAST_FILTERS) * depth * max(lines * columns, LEAST_PRODUCTS)
+    options = [Option("direct", float(sums))]
     size = count_bytes(weight, halves)
     for tile in POINTS:
-        positions, tiles = (tile + 2) ** 2, math.ceil(lines / tile) * math.ceil(columns / tile)
-        products = positions * filters * depth * (tiles + WEIGHT_COST)
-        cost = float(products + positions * tiles * (filters + depth) * VALUE_COST)
-        making = positions * filters * depth * MAKING_COST
         if not _stays_finite(weight, tile):
             continue
-        options.append(Option("winograd", cost, tile, stored=True, growth=4 * positions * filters * depth - size))
+        positions, tiles = (tile + 2) ** 2, math.ceil(lines / tile) * math.ceil(columns / tile)
+        products = positions * filters * depth * max(tiles, LEAST_PRODUCTS)
+        transforms = positions * tiles * (depth * READING_COST[tile] + filters * WRITING_COST[tile] + TILE_COST)
+        making = positions * filters * depth * MAKING_COST[tile]
+        cost, growth = float(products + transforms), 4 * positions * filters * depth - size
+        options.append(Option("winograd", cost, tile, stored=True, growth=growth))
         options.append(Option("winograd", cost + making, tile))
     return options
 
