@@ -49,6 +49,7 @@ def assemble(draft: Draft, nodes: Iterable[str]) -> Lowered:
             if step.kernel == "host"
         ),
         layers=draft.layers,
+        dealt=draft.dealt,
     )
 
 

@@ -79,11 +79,22 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Dealt:
+    """Channels of the graph's image `value`, which has `count`: number `i` of `buffer` in the plan is `channels[i]`."""
+
+    value: str
+    count: int
+    buffer: str
+    channels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Draft:
     """A plan whose constants have no places yet; `reasons` says of host steps, by their results, why they are.
 
     `joined` has the graph nodes that have no steps of their own, with the node whose steps compute them as well.
     `layers` says what computes those layers for which there is more than one way.
+    `dealt` says where the channels of images lie that the plan has in another order.
     """
 
     backend: Backend
@@ -96,6 +107,7 @@ class Draft:
     reasons: Mapping[tuple[str, ...], str]
     joined: Mapping[str, str] = field(default_factory=dict[str, str])
     layers: tuple[LayerChoice, ...] = ()
+    dealt: tuple[Dealt, ...] = ()
 
     def is_double(self, step: Step) -> bool:
         """True where a step computes doubles, for which there are fewer joined kernels."""
@@ -110,6 +122,7 @@ class Lowered:
     `carried` names the types of two bytes that values of the graph have and that are carried in float32,
     `halves` what became of the weights then: those that such a type holds as they are have two bytes an element.
     `layers` says what computes each convolution with constant filters, and what shares a step, natively alone.
+    `dealt` says where the channels of images lie that the plan has in another order.
     """
 
     plan: Plan
@@ -120,3 +133,4 @@ class Lowered:
     carried: tuple[str, ...] = ()
     halves: tuple[StoredWeight, ...] = ()
     layers: tuple[LayerChoice, ...] = ()
+    dealt: tuple[Dealt, ...] = ()

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from autofusion.lowering.channel_maps import count_channels, find_channels
-from autofusion.lowering.records import Draft
+from autofusion.lowering.records import Dealt, Draft
 from autofusion.plan import FLOATING, Buffer, Step
+
+DEALT = ":dealt"
+"""Behind the names of values that the plan has with their channels in another order."""
 
 _Atoms = np.ndarray
 """[channels, 2]: the number of the value that each channel was computed in, and its place there."""
@@ -107,7 +110,7 @@ class _Deal:
 
 def _plan_group(graph: _Graph, steps: Sequence[int]) -> _Deal | None:
     draft = graph.draft
-    made = {draft.steps[index].outputs[0] for index in steps}
+    made = dict.fromkeys(draft.steps[index].outputs[0] for index in steps)
     sources = dict.fromkeys(name for index in steps for name in draft.steps[index].inputs if name not in made)
     if not all(_is_inner(graph, name) for name in (*made, *sources)):
         return None
@@ -188,13 +191,15 @@ class _Writer:
         self._orders: dict[int, np.ndarray] = {}
         self._parts: dict[int, list[tuple[str, np.ndarray]]] = defaultdict(list)
         self._joins: dict[int, list[Step]] = defaultdict(list)
+        self._dealt: list[Dealt] = []
 
     def deal(self, plan: _Deal) -> None:
         """Note what becomes of the steps of one group, their sources and their readers."""
         self._gone.update(plan.steps)
         self._orders.update(plan.orders)
-        for name in (*plan.needed, *plan.results):
-            self._names[name] = self._add(f"{name}:dealt", self._buffers[name])
+        for name, order in (*plan.needed.items(), *plan.results.items()):
+            self._names[name] = self._add(f"{name}{DEALT}", self._buffers[name])
+            self._note(name, self._names[name], order)
         self._gone.update(self._graph.writer[name] for name in plan.sources)
         for name, order in plan.needed.items():
             self._deal_value(name, self._graph.atoms[name][order])
@@ -209,12 +214,16 @@ class _Writer:
             buffer = self._buffers[source]
             shape = (*(buffer.shape or ())[:1], len(filters), *(buffer.shape or ())[2:])
             whole = len(filters) == len(atoms)
-            parts.append(self._names[name] if whole else self._add(f"{source}:dealt", buffer._replace(shape=shape)))
+            parts.append(self._names[name] if whole else self._add(f"{source}{DEALT}", buffer._replace(shape=shape)))
             self._parts[indices[-1]].append((parts[-1], filters))
+            self._note(source, parts[-1], filters)
         if len(parts) > 1:
             step = self._draft.steps[self._graph.writer[name]]
             join = Step("concat", step.node, step.op, tuple(parts), (self._names[name],), {"axis": 1}, step.origin)
             self._joins[max(indices)].append(join)
+
+    def _note(self, value: str, buffer: str, channels: np.ndarray) -> None:
+        self._dealt.append(Dealt(value, count_channels(self._buffers[value]), buffer, tuple(channels.tolist())))
 
     def finish(self) -> Draft:
         """The draft with all that was noted."""
@@ -226,7 +235,13 @@ class _Writer:
                 outputs = tuple(self._names.get(name, name) for name in step.outputs)
                 steps.append(self._take_in(index, step, outputs) if index in self._orders else step)
             steps += self._joins[index]
-        return replace(self._draft, buffers=self._buffers, constants=self._constants, steps=tuple(steps))
+        return replace(
+            self._draft,
+            buffers=self._buffers,
+            constants=self._constants,
+            steps=tuple(steps),
+            dealt=tuple(self._dealt),
+        )
 
     def _take_in(self, index: int, step: Step, outputs: tuple[str, ...], filters: np.ndarray | None = None) -> Step:
         """A convolution whose weight has the order of the channels that it reads, and those filters alone."""
@@ -243,7 +258,7 @@ class _Writer:
         return step._replace(inputs=(*names, *step.inputs[3:]), outputs=outputs)
 
     def _add_constant(self, stem: str, array: np.ndarray) -> str:
-        name = self._add(f"{stem}:dealt", self._buffers[stem]._replace(shape=tuple(array.shape)))
+        name = self._add(f"{stem}{DEALT}", self._buffers[stem]._replace(shape=tuple(array.shape)))
         self._constants[name] = np.ascontiguousarray(array)
         return name
 

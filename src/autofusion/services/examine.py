@@ -13,11 +13,13 @@ from autofusion.artifact import join_weights
 from autofusion.compiler import compile_model, fuse_model
 from autofusion.fusion import Controls, FusionResult
 from autofusion.ir import Graph
+from autofusion.lowering import Dealt
 from autofusion.options import CompileOptions
 from autofusion.plan import Plan
 from autofusion.report.verification import Comparison, NodeComparison
 from autofusion.runtime import Session, open_session
 from autofusion.services.comparison import Case
+from autofusion.services.dealt import restore_dealt
 from autofusion.services.expectation import Expectation, Reference
 from autofusion.services.node_checks import compare_fused_nodes, compare_spellings
 from autofusion.services.run_inputs import choose_dims, generate_inputs
@@ -75,16 +77,22 @@ class Examiner:
         return any(expectation.amplifies for expectation in self._expectations.values())
 
     def examine(
-        self, plan: Plan, weights: np.ndarray, options: CompileOptions, graph: Graph, result: FusionResult
+        self,
+        plan: Plan,
+        weights: np.ndarray,
+        options: CompileOptions,
+        graph: Graph,
+        result: FusionResult,
+        dealt: Sequence[Dealt] = (),
     ) -> Examined:
         """The verdict on a plan and on every rewrite by itself.
 
-        `graph` is the fused one that the plan was made of, `result` says how `options` led to it.  Raises ModelError
-        AF602 where nothing can be told.
+        `graph` is the fused one that the plan was made of, `result` says how `options` led to it, and `dealt` where
+        channels lie that the plan has in another order.  Raises ModelError AF602 where nothing can be told.
         """
         session = open_session(plan, weights, threads=self._threads)
         outputs = tuple(row for case in self._inputs for row in self._compare_outputs(session, case))
-        return Examined(outputs, tuple(self._compare_nodes(session, options, graph, result)))
+        return Examined(outputs, tuple(self._compare_nodes(session, options, graph, result, dealt)))
 
     def is_right(self, options: CompileOptions, case: Case | None = None) -> bool:
         """True where what `options` make of the model lies within its limits.
@@ -95,7 +103,7 @@ class Examiner:
         plan = made.lowered.plan
         weights = join_weights(plan.tensors, made.lowered.weights)
         if case is None:
-            return self.examine(plan, weights, options, made.graph, made.result).ok
+            return self.examine(plan, weights, options, made.graph, made.result, made.lowered.dealt).ok
         session = open_session(plan, weights, threads=self._threads)
         return all(row.ok for row in self._compare_outputs(session, case))
 
@@ -104,7 +112,12 @@ class Examiner:
         return expectation.compare(session.run(expectation.feeds))
 
     def _compare_nodes(
-        self, session: Session, options: CompileOptions, graph: Graph, result: FusionResult
+        self,
+        session: Session,
+        options: CompileOptions,
+        graph: Graph,
+        result: FusionResult,
+        dealt: Sequence[Dealt],
     ) -> Iterator[NodeComparison]:
         expectation = self.expect(session, self._inputs[0])
         feeds, case = expectation.feeds, expectation.case
@@ -113,7 +126,8 @@ class Examiner:
             spelled = fuse_model(self.model, replace(options, controls=replace(options.controls, stop_after=last)))
             yield from compare_spellings(spelled, self._unfused, feeds, case)
         spellings = frozenset(step.pattern for step in result.normalized)
-        yield from compare_fused_nodes(graph, {**session.trace(feeds), **feeds}, case, spellings)
+        traced = session.trace(feeds)
+        yield from compare_fused_nodes(graph, {**restore_dealt(traced, dealt), **traced, **feeds}, case, spellings)
 
     @cached_property
     def _unfused(self) -> Graph:

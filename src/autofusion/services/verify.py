@@ -13,6 +13,7 @@ from autofusion.artifact import join_weights, read_artifact
 from autofusion.compiler import Compilation, FusedModel, fuse_model, lower_model
 from autofusion.diagnostics import Diagnostic
 from autofusion.errors import ModelError, UsageError
+from autofusion.lowering import DEALT, Dealt
 from autofusion.options import CompileOptions
 from autofusion.plan import Plan
 from autofusion.precision import Precision
@@ -53,7 +54,9 @@ def verify_artifact(
     if examiner.reference.digest != opened.manifest.source_sha256:
         raise _other_model(model, artifact)
     fused = fuse_model(model, options)
-    return _verify(examiner, options, fused, opened.plan, opened.weights, bisect=bisect)
+    # The artifact does not say which channels lie where; compiling does.
+    dealt = lower_model(fused, options).dealt if _has_dealt(opened.plan) else ()
+    return _verify(examiner, options, fused, opened.plan, opened.weights, dealt, bisect=bisect)
 
 
 def verify_compilation(
@@ -69,11 +72,19 @@ def verify_compilation(
     examiner = Examiner(model, compilation.options, seeds=seeds, sizes=sizes, threads=threads)
     plan = compilation.lowered.plan
     weights = join_weights(plan.tensors, compilation.lowered.weights)
-    return _verify(examiner, compilation.options, compilation.fused, plan, weights, bisect=bisect)
+    dealt = compilation.lowered.dealt
+    return _verify(examiner, compilation.options, compilation.fused, plan, weights, dealt, bisect=bisect)
 
 
 def _verify(
-    examiner: Examiner, options: CompileOptions, fused: FusedModel, plan: Plan, weights: np.ndarray, *, bisect: bool
+    examiner: Examiner,
+    options: CompileOptions,
+    fused: FusedModel,
+    plan: Plan,
+    weights: np.ndarray,
+    dealt: Sequence[Dealt],
+    *,
+    bisect: bool,
 ) -> VerifyReport:
     """The verdict on a plan; one with weights of two bytes is held against the same plan with float32 weights."""
     stored: StoredWeights | None = None
@@ -82,7 +93,7 @@ def _verify(
         wide = lower_model(fused, options)
         stored = compare_stored(examiner, plan, weights, wide)
         plan, weights = wide.plan, join_weights(wide.plan.tensors, wide.weights)
-    examined = examiner.examine(plan, weights, options, fused.graph, fused.result)
+    examined = examiner.examine(plan, weights, options, fused.graph, fused.result, dealt)
     finding = find_culprit(examiner, options, examined) if bisect and not examined.ok else Finding(None)
     notes = (AMPLIFIES if examiner.amplifies else "", finding.note)
     return VerifyReport(
@@ -94,6 +105,10 @@ def _verify(
         tuple(filter(None, notes)),
         stored,
     )
+
+
+def _has_dealt(plan: Plan) -> bool:
+    return any(DEALT in name for name in plan.buffers)
 
 
 def _check_patterns(recorded: object, given: Sequence[Path], artifact: Path) -> None:
