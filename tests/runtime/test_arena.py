@@ -8,7 +8,7 @@ import pytest
 from autofusion.runtime.executor import allocate_arena
 
 
-@pytest.mark.parametrize("size", [0, 1, 64, (1 << 20) - 1, 1 << 20, (2 << 20) + 1, 5 << 20])
+@pytest.mark.parametrize("size", [0, 1, 64, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, 5 << 20])
 def test_arenas_are_aligned_and_large_enough(size: int) -> None:
     arena = allocate_arena(size)
     assert arena.ctypes.data % 64 == 0

@@ -27,6 +27,7 @@ MAX_BINDINGS = 32
 """How many combinations of dims a session remembers, besides those of all gears."""
 
 _HUGE_PAGE = 2 << 20
+_LARGE = 4 << 20
 
 
 class NativeExecutor:
@@ -111,9 +112,9 @@ def allocate_arena(size: int) -> np.ndarray:
     """At least `size` bytes, aligned to 64; raises MemoryError.
 
     Large ones are made of huge pages where there are any: touching 2 MiB for the first time takes less time by such a
-    page than by a fifth of them in small ones.
+    page than by a fifth of them in small ones.  numpy asks for them from `_LARGE` on as well, but without aligning.
     """
-    if size < _HUGE_PAGE // 2:
+    if size < _LARGE:
         return allocate_aligned(max(size, ALIGNMENT))
     whole = -(-size // _HUGE_PAGE) * _HUGE_PAGE
     try:
