@@ -87,6 +87,17 @@ SHAPES = {
     "small groups": make_conv((1, 12, 9, 9), 18, (3, 3), group=6, pads=(1, 1, 1, 1)),
     "wide groups": make_conv((1, 40, 5, 5), 42, (1, 1), group=2),
     "multiplier": make_conv((1, 6, 7, 7), 12, (3, 3), group=6, pads=(1, 1, 1, 1)),
+    "multiplier of three": make_conv((2, 13, 9, 16), 39, (3, 3), group=13, pads=(1, 1, 1, 1), residual=True),
+    "multiplier of three strided": make_conv((1, 7, 9, 33), 21, (5, 5), group=7, strides=(2, 2), pads=(2, 2, 2, 2)),
+    "large multiplier": make_conv((1, 2, 5, 9), 80, (3, 3), group=2, pads=(1, 1, 1, 1), pitches=(3, 0, 2)),
+    "multiplier of an image of one channel": make_conv((1, 1, 9, 9), 20, (3, 3), pads=(1, 1, 1, 1)),
+    "multiplier dilated": make_conv((1, 11, 9, 16), 22, (3, 3), group=11, pads=(2, 2, 2, 2), dilations=(2, 2)),
+    "depthwise apart": make_conv((1, 40, 33, 31), 40, (3, 3), group=40, pads=(12,) * 4, dilations=(12, 12)),
+    "depthwise wide": make_conv((1, 20, 19, 23), 20, (9, 9), group=20, pads=(4, 4, 4, 4)),
+    "depthwise past the image": make_conv((1, 18, 11, 13), 18, (31, 31), group=18, pads=(15, 15, 15, 15)),
+    "depthwise every third": make_conv((1, 19, 20, 37), 19, (3, 3), group=19, strides=(3, 3), pads=(0, 0, 1, 1)),
+    "depthwise of many channels": make_conv((1, 600, 5, 16), 600, (3, 3), group=600, pads=(1, 1, 1, 1)),
+    "depthwise of blocks of channels": make_conv((1, 70, 31, 300), 70, (9, 3), group=70, dilations=(3, 1)),
     "depthwise": make_conv((2, 37, 9, 8), 37, (3, 3), group=37, pads=(1, 1, 1, 1)),
     "depthwise strided": make_conv((1, 16, 9, 9), 16, (5, 5), group=16, strides=(2, 2), pads=(1, 2, 3, 2)),
     "depthwise dilated": make_conv((1, 48, 12), 48, (3,), group=48, pads=(4, 2), dilations=(3,)),
@@ -123,12 +134,14 @@ def test_row_counts(native: Native, pixels: int, filters: int) -> None:
     assert_agrees(native, make_conv((1, 19, pixels), filters, (1,)), 2)
 
 
-@pytest.mark.parametrize("columns", [6, 7, 8, 13, 15])
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("columns", [1, 6, 7, 8, 13, 15])
 @pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("taps", [2, 3, 5, 7])
-def test_depthwise_lines(native: Native, taps: int, stride: int, columns: int) -> None:
+@pytest.mark.parametrize("taps", [2, 3, 5, 7, 9])
+def test_depthwise_lines(native: Native, taps: int, stride: int, columns: int, multiplier: int) -> None:
     """Chunks with and without borders, the last one over the one before; two vectors of channels and a part."""
-    width = (columns - 1) * stride + 2
+    width, channels = (columns - 1) * stride + 2, 37 // multiplier
     pads = (taps // 2, taps // 2, taps // 2, taps - 1 - taps // 2)
-    case = make_conv((2, 37, 6, width), 37, (taps, taps), group=37, strides=(2, stride), pads=pads, residual=True)
+    window = {"strides": (2, stride), "pads": pads, "group": channels}
+    case = make_conv((2, channels, 6, width), channels * multiplier, (taps, taps), residual=True, **window)
     assert_agrees(native, case, 2)

@@ -80,6 +80,7 @@ SHAPES = {
     "small groups": make_transposed((1, 12, 5, 6), 18, (4, 4), (2, 2), group=6, pads=(1, 1, 1, 1)),
     "single channels": make_transposed((2, 37, 5, 9), 37, (4, 4), (2, 2), group=37, pads=(1, 1, 1, 1), pitches=(3, 7)),
     "single channels apart": make_transposed((1, 21, 4, 11), 21, (2, 1), (3, 4), group=21, more=(1, 2)),
+    "two filters of single channels": make_transposed((1, 9, 5, 9), 18, (4, 3), (2, 2), group=9, pads=(1, 1, 1, 1)),
     "single dilated channels": make_transposed(
         (1, 9, 6, 9), 9, (3, 3), (2, 2), group=9, dilations=(2, 3), pads=(1,) * 4
     ),

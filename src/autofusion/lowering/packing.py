@@ -21,13 +21,13 @@ def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0) -> np.nd
     """Panels of the convolution weight [M, C/group, *kernel], flat and of its type.
 
     Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  With one
-    input and one output channel per group the groups are the columns: [ceil(M / PANEL)][taps][PANEL].
+    input channel per group, and several groups, all filters are columns side by side: [ceil(M / PANEL)][taps][PANEL].
     For Winograd's filtering with `winograd` results of a tile each way: [positions][ceil(M / PANEL)][C][PANEL].
     """
     if winograd:
         return _pack_columns(transform_weight(weight, winograd).transpose(0, 2, 1))
     filters, depth = weight.shape[:2]
-    if depth == 1 and filters == group:
+    if depth == 1 and (group > 1 or filters == 1):
         return _pack_columns(weight.reshape(1, filters, -1).transpose(0, 2, 1))
     taps_first = np.moveaxis(weight, 1, -1).reshape(group, filters // group, -1)
     return _pack_columns(taps_first.transpose(0, 2, 1))

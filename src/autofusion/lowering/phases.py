@@ -95,7 +95,7 @@ def pack_transposed_weight(
     side as filters.
     """
     channels, filters = weight.shape[0], weight.shape[1]
-    is_depthwise = channels == group and filters == 1
+    is_depthwise = channels == group and (group > 1 or filters == 1)
     overlaps = any(extent > stride for extent, stride in zip(weight.shape[2:], strides, strict=True))
     joins = group == 1 and not is_depthwise and max(dilations) == 1 and (filters <= JOINED_FILTERS or not overlaps)
     axes = [

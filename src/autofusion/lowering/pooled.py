@@ -112,7 +112,7 @@ class _Joiner:
         weight = self._draft.constants[conv.inputs[1]]
         if self._draft.is_double(pool):
             return False
-        if weight.shape[1] == 1 and conv.attributes["group"] == len(weight):
+        if weight.shape[1] == 1 and (conv.attributes["group"] != 1 or len(weight) == 1):
             return False
         if pool.attributes["is_global"]:
             return conv.attributes["group"] == 1

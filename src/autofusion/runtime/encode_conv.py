@@ -210,11 +210,16 @@ def _measure_conv(bound: BoundStep) -> int:
     if bound.floating == "double":
         return _measure_double_conv(bound, channels, filters, kernel)
     depth, taps = channels // group, math.prod(kernel)
-    if channels == group == filters:
+    if _is_depthwise(channels, group, filters):
         # Pointers to lines, totals and widened weights (`af_depthwise_scratch`).
         weights = _measure_widened(bound, 1, -(-filters // PANEL), taps)
         return _round_up(8 * math.prod(kernel[:-1])) + measure_totals(bound) + weights
     return _measure_windows(channels, depth, taps) + _measure_panels(bound, depth * taps) + measure_gate(bound)
+
+
+def _is_depthwise(channels: int, group: int, filters: int) -> bool:
+    """True where every group has one input channel (`is_depthwise`)."""
+    return channels == group and (group > 1 or filters == 1)
 
 
 def _measure_panels(bound: BoundStep, depth: int) -> int:
@@ -230,7 +235,7 @@ def _measure_widened(bound: BoundStep, place: int, panels: int, rows: int) -> in
 def _measure_double_conv(bound: BoundStep, channels: int, filters: int, kernel: Sequence[int]) -> int:
     """Row pointers and copied windows of one thread (`af_conv_double_scratch`)."""
     group, taps = bound.integer("group"), math.prod(kernel)
-    if channels == group == filters:
+    if _is_depthwise(channels, group, filters):
         return 0
     is_in_place = taps == 1 and not any(bound.integers("pads", 2 * len(kernel)))
     return measure_double_block(0 if is_in_place else channels // group * taps)
@@ -275,7 +280,7 @@ def _measure_conv_transpose(bound: BoundStep) -> int:
     classes = _round_up(CLASS_BYTES * sum(strides))
     if bound.floating == "double":
         return classes
-    if x[1] == group == filters:
+    if _is_depthwise(x[1], group, filters):
         weights = _measure_widened(bound, 1, -(-filters // PANEL), math.prod(kernel))
         return classes + _round_up(8 * math.prod(kernel[:-1])) + weights
     depth, taps = x[1] // group, math.prod(kernel)

@@ -58,9 +58,9 @@ void af_run_binary(const af_call *call, int64_t part, int64_t parts);
 void af_run_relayout(const af_call *call, int64_t part, int64_t parts);
 void af_run_copy(const af_call *call, int64_t part, int64_t parts);
 
-/* True for a convolution with one input and one output channel per group, whose panels hold AF_PANEL groups each. */
+/* True for a convolution with one input channel per group, whose panels hold AF_PANEL filters of any groups. */
 static inline int is_depthwise(const af_conv *conv) {
-    return conv->group == conv->channels && conv->group == conv->filters;
+    return conv->group == conv->channels && (conv->group > 1 || conv->filters == 1);
 }
 
 #endif

@@ -49,7 +49,7 @@ static int check_geometry(const checker *c, const af_conv *conv, int has_residua
 
 static int64_t count_weights(const af_conv *conv) {
     int64_t taps = multiply_extents(conv->window.kernel, 3), depth = conv->channels / conv->group;
-    int64_t panels = is_depthwise(conv) ? divide_up(conv->channels, AF_PANEL)
+    int64_t panels = is_depthwise(conv) ? divide_up(conv->filters, AF_PANEL)
                                         : times(conv->group, divide_up(conv->filters / conv->group, AF_PANEL));
     if (conv->winograd) taps = (conv->winograd + 2) * (conv->winograd + 2);
     return times(times(panels, taps), depth * AF_PANEL);
@@ -72,7 +72,7 @@ static int check_excitation(const checker *c, const af_conv *conv) {
     int64_t panels = divide_up(conv->filters, AF_PANEL);
     if (conv->gated && times(times(panels, conv->channels), AF_PANEL * (int64_t)sizeof(float)) >= ELEMENT_LIMIT)
         return refuse(c, "its weight is too large");
-    if (conv->averaged && times(times(conv->batch, conv->channels), sizeof(float)) >= ELEMENT_LIMIT)
+    if (conv->averaged && times(times(conv->batch, conv->filters), sizeof(float)) >= ELEMENT_LIMIT)
         return refuse(c, "it has too many means");
     return 0;
 }
@@ -80,9 +80,9 @@ static int check_excitation(const checker *c, const af_conv *conv) {
 /* Of the operands from `first` on, gate and means are there where they are said to be, and nothing else. */
 static int check_further(const checker *c, int first, const af_conv *gated, const af_conv *averaged) {
     for (int place = first; place < AF_SCRATCH; place++) {
-        const af_conv *conv = place == AF_FURTHER ? averaged : gated;
-        int is_used = place == AF_FURTHER ? averaged->averaged : place == AF_GATE && gated->gated;
-        if (is_used ? check_operand(c, place, times(conv->batch, conv->channels)) : check_unused(c, place)) return -1;
+        int has_means = place == AF_FURTHER && averaged->averaged, has_gate = place == AF_GATE && gated->gated;
+        int64_t count = has_means ? times(averaged->batch, averaged->filters) : times(gated->batch, gated->channels);
+        if (has_means || has_gate ? check_operand(c, place, count) : check_unused(c, place)) return -1;
     }
     return 0;
 }
@@ -126,6 +126,7 @@ int af_check_conv_depthwise(const checker *c) {
         !is_flat(last))
         return refuse(c, "its convolutions are not of planes over all channels and over each");
     if (depthwise->batch != conv->batch || depthwise->channels != conv->filters || !is_depthwise(depthwise) ||
+        depthwise->filters != depthwise->channels ||
         memcmp(last->x, w->y, sizeof w->y) != 0)
         return refuse(c, "its convolutions do not fit each other");
     /* Lines of all channels, of which the last ones may fill up a panel. */

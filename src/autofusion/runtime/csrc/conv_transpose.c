@@ -29,7 +29,7 @@ static int64_t count_phases(const af_conv *conv) {
 /* Floats of the weights under one tap of every filter. */
 static int64_t count_tap_weights(const af_conv *conv) {
     int64_t depth = conv->channels / conv->group;
-    if (is_depthwise(conv)) return divide_up(conv->channels, AF_PANEL) * AF_PANEL;
+    if (is_depthwise(conv)) return divide_up(conv->filters, AF_PANEL) * AF_PANEL;
     return conv->group * divide_up(conv->filters / conv->group, AF_PANEL) * depth * AF_PANEL;
 }
 
@@ -64,6 +64,7 @@ static void run_lines(const task *t, int64_t part, int64_t parts) {
     const af_conv *conv = t->conv;
     const af_window *w = &conv->window;
     const float **table = (const float **)t->scratch;
+    int64_t multiplier = conv->filters / conv->channels;
     const float *weights =
         widen_panels(conv->type, t->call->operands[AF_WEIGHT], count_taps(conv) * count_tap_weights(conv),
                      (af_range){0, 1}, (float *)(t->scratch + table_bytes(conv)));
@@ -85,14 +86,16 @@ static void run_lines(const task *t, int64_t part, int64_t parts) {
             af_depthwise_line line = {
                 .window = &opened.window,
                 .epilogue = &t->epilogue,
-                .channels = conv->channels,
+                .columns = {0, at[2]->count},
+                .channels = {0, conv->filters},
+                .multiplier = multiplier,
                 .x_pitch = conv->x_pitch,
                 .y_pitch = conv->y_pitch * w->strides[2],
                 .lines = table,
                 .weights = weights + before * count_tap_weights(conv),
                 .y = t->call->operands[AF_RESULT] + (index * w->y[2] + at[2]->first) * conv->y_pitch,
             };
-            if (at[2]->count) af_find_depthwise(&opened.window)(&line);
+            if (at[2]->count) af_find_depthwise(&opened.window, multiplier)(&line);
         }
     }
 }

@@ -4,6 +4,12 @@
 #include "widen.h"
 #include "window.h"
 
+/* Bytes of an image that the first-level and the second-level cache keep beside everything else. */
+enum { NEAR_BYTES = 24 << 10, FAR_BYTES = 384 << 10 };
+
+/* Channels of a block are a multiple of this. */
+enum { LEAST_CHANNELS = 2 * AF_PANEL };
+
 void af_point_to_lines(const af_conv *conv, const float *image, int64_t plane, int64_t row, const float **lines) {
     const af_window *w = &conv->window;
     af_reach planes = clip_window(w, 0, plane, 0, w->x[0]), rows = clip_window(w, 1, row, 0, w->x[1]);
@@ -21,7 +27,7 @@ static int64_t table_bytes(const af_conv *conv) {
 }
 
 static int64_t totals_bytes(const af_conv *conv) {
-    return conv->averaged ? af_totals_bytes(conv->batch, conv->channels) : 0;
+    return conv->averaged ? af_totals_bytes(conv->batch, conv->filters) : 0;
 }
 
 /* Numbers of a panel. */
@@ -30,42 +36,84 @@ static int64_t count_numbers(const af_conv *conv) {
 }
 
 int64_t af_depthwise_scratch(const af_conv *conv) {
-    int64_t panels = divide_up(conv->channels, AF_PANEL);
+    int64_t panels = divide_up(conv->filters, AF_PANEL);
     return table_bytes(conv) + totals_bytes(conv) + widened_bytes(conv->type, panels * count_numbers(conv));
+}
+
+typedef struct task {
+    const af_call *call;
+    const af_conv *conv;
+    af_epilogue epilogue;
+    af_depthwise_function *run_line;
+    const float **table; /* of the image's lines under a line of the result */
+    const float *weights;
+    float *totals; /* of all images' channels, or null */
+} task;
+
+/* Columns and channels of the result that are computed for all lines before the next ones. */
+typedef struct block {
+    int64_t columns, channels;
+} block;
+
+/* Few columns of all channels where the first-level cache then keeps the image's lines from one line of the result to
+   the next one, else whole lines of as many channels as suit the second-level cache. */
+static block plan_block(const af_conv *conv) {
+    const af_window *w = &conv->window;
+    int64_t lines = smaller(count_reach(w), w->x[1]) * w->kernel[0];
+    int64_t reach = (w->kernel[2] - 1) * w->dilations[2] + 1, column = lines * conv->channels * (int64_t)sizeof(float);
+    int64_t fitting = column ? (NEAR_BYTES / column - reach) / w->strides[2] + 1 : 0;
+    if (fitting >= AF_CHUNK) return (block){fitting / AF_CHUNK * AF_CHUNK, conv->filters};
+    int64_t channel = lines * w->x[2] * (int64_t)sizeof(float), multiplier = conv->filters / conv->channels;
+    int64_t channels = channel ? FAR_BYTES / channel * multiplier / LEAST_CHANNELS * LEAST_CHANNELS : 0;
+    return (block){w->y[2], channels > LEAST_CHANNELS ? channels : LEAST_CHANNELS};
+}
+
+/* Line `index` of the result, counted over all planes of all images. */
+static void run_line(const task *t, int64_t index, af_range columns, af_range channels) {
+    const af_conv *conv = t->conv;
+    const af_window *w = &conv->window;
+    int64_t row = index % w->y[1], plane = index / w->y[1] % w->y[0], image = index / w->y[1] / w->y[0];
+    const float *x = t->call->operands[AF_X] + image * w->x[0] * w->x[1] * w->x[2] * conv->x_pitch;
+    const float *residual = t->epilogue.residual;
+    af_point_to_lines(conv, x, plane, row, t->table);
+    af_depthwise_line line = {
+        .window = w,
+        .epilogue = &t->epilogue,
+        .columns = columns,
+        .channels = channels,
+        .multiplier = conv->filters / conv->channels,
+        .x_pitch = conv->x_pitch,
+        .y_pitch = conv->y_pitch,
+        .lines = t->table,
+        .weights = t->weights,
+        .residual = residual ? residual + index * w->y[2] * conv->residual_pitch : NULL,
+        .y = t->call->operands[AF_RESULT] + index * w->y[2] * conv->y_pitch,
+        .totals = t->totals ? t->totals + image * conv->filters : NULL,
+    };
+    t->run_line(&line);
 }
 
 void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
     const af_window *w = &conv->window;
-    const float *residual = call->operands[AF_RESIDUAL];
     char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
-    const float **table = (const float **)scratch;
-    af_epilogue epilogue =
-        make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], residual, conv->residual_pitch);
-    af_depthwise_function *run_line = af_find_depthwise(w);
-    af_channel_mean mean = {conv->batch, conv->channels, w->y[0] * w->y[1] * w->y[2], table_bytes(conv)};
-    float *totals = conv->averaged ? af_open_totals(call, &mean, part) : NULL;
-    const float *weights = widen_panels(conv->type, call->operands[AF_WEIGHT], count_numbers(conv),
-                                        (af_range){0, divide_up(conv->channels, AF_PANEL)},
-                                        (float *)(scratch + table_bytes(conv) + totals_bytes(conv)));
+    task t = {.call = call, .conv = conv, .table = (const float **)scratch};
+    t.epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], call->operands[AF_RESIDUAL],
+                               conv->residual_pitch);
+    t.run_line = af_find_depthwise(w, conv->filters / conv->channels);
+    af_channel_mean mean = {conv->batch, conv->filters, w->y[0] * w->y[1] * w->y[2], table_bytes(conv)};
+    if (conv->averaged) t.totals = af_open_totals(call, &mean, part);
+    t.weights = widen_panels(conv->type, call->operands[AF_WEIGHT], count_numbers(conv),
+                             (af_range){0, divide_up(conv->filters, AF_PANEL)},
+                             (float *)(scratch + table_bytes(conv) + totals_bytes(conv)));
+    block b = plan_block(conv);
     af_range lines = share(conv->batch * w->y[0] * w->y[1], 1, part, parts);
-    for (int64_t index = lines.first; index < lines.last; index++) {
-        int64_t row = index % w->y[1], plane = index / w->y[1] % w->y[0], image = index / w->y[1] / w->y[0];
-        const float *x = call->operands[AF_X] + image * w->x[0] * w->x[1] * w->x[2] * conv->x_pitch;
-        af_point_to_lines(conv, x, plane, row, table);
-        af_depthwise_line line = {
-            .window = w,
-            .epilogue = &epilogue,
-            .channels = conv->channels,
-            .x_pitch = conv->x_pitch,
-            .y_pitch = conv->y_pitch,
-            .lines = table,
-            .weights = weights,
-            .residual = residual ? residual + index * w->y[2] * conv->residual_pitch : NULL,
-            .y = call->operands[AF_RESULT] + index * w->y[2] * conv->y_pitch,
-            .totals = totals ? totals + image * conv->channels : NULL,
-        };
-        run_line(&line);
+    for (int64_t channel = 0; channel < conv->filters; channel += b.channels) {
+        af_range channels = {channel, smaller(channel + b.channels, conv->filters)};
+        for (int64_t column = 0; column < w->y[2]; column += b.columns) {
+            af_range columns = {column, smaller(column + b.columns, w->y[2])};
+            for (int64_t line = lines.first; line < lines.last; line++) run_line(&t, line, columns, channels);
+        }
     }
-    if (totals) af_finish_mean(call, &mean, parts, call->operands[AF_FURTHER]);
+    if (conv->averaged) af_finish_mean(call, &mean, parts, call->operands[AF_FURTHER]);
 }

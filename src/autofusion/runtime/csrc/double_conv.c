@@ -114,20 +114,31 @@ void af_run_conv_double(const af_call *call, int64_t part, int64_t parts) {
 
 enum { VECTORS = AF_PANEL / AF_LANES };
 
-/* Up to AF_PANEL channels of one result of a convolution with one channel per group, from `channel` on. */
+/* The channels of a pixel that filters from `first` on read, where each channel has `multiplier` of them. */
+static const af_double *repeat_channels(const af_double *pixel, int64_t first, int64_t count, int64_t multiplier,
+                                        double to[AF_PANEL]) {
+    for (int64_t lane = 0; lane < count; lane++) to[lane] = pixel[(first + lane) / multiplier];
+    return to;
+}
+
+/* Up to AF_PANEL filters of one result of a convolution with one channel per group, from `channel` on. */
 AF_INLINE void run_depthwise_pixel(const af_call *call, const af_double *image, const af_reach r[3], int64_t channel,
                                    int64_t count, af_double *sums) {
     const af_conv *conv = &call->step->conv;
     const af_window *w = &conv->window;
     const af_double *weight = find_doubles(call, AF_WEIGHT) + channel * count_taps(w);
+    int64_t multiplier = conv->filters / conv->channels;
+    double repeated[AF_PANEL];
     vd total[VECTORS] = {{0}};
     for (int64_t i = r[0].first; i < r[0].last; i++)
         for (int64_t j = r[1].first; j < r[1].last; j++) {
             int64_t plane = r[0].start + i * w->dilations[0], line = r[1].start + j * w->dilations[1];
-            const af_double *x = image + (plane * w->x[1] + line) * w->x[2] * conv->x_pitch + channel;
+            const af_double *x = image + (plane * w->x[1] + line) * w->x[2] * conv->x_pitch;
             const af_double *factors = weight + (i * w->kernel[1] + j) * w->kernel[2] * AF_PANEL;
             for (int64_t k = r[2].first; k < r[2].last; k++) {
                 const af_double *pixel = x + (r[2].start + k * w->dilations[2]) * conv->x_pitch;
+                pixel = multiplier == 1 ? pixel + channel
+                                        : repeat_channels(pixel, channel, count, multiplier, repeated);
                 for (int v = 0; v < VECTORS; v++) {
                     int64_t rest = count - v * AF_LANES;
                     vd value = rest >= AF_LANES ? load_doubles(pixel + v * AF_LANES)
@@ -153,7 +164,7 @@ void af_run_depthwise_double(const af_call *call, int64_t part, int64_t parts) {
             clip_window(w, 1, row / w->y[2] % w->y[1], 0, w->x[1]),
             clip_window(w, 2, row % w->y[2], 0, w->x[2]),
         };
-        for (int64_t channel = 0; channel < conv->channels; channel += AF_PANEL) {
+        for (int64_t channel = 0; channel < conv->filters; channel += AF_PANEL) {
             double sums[AF_PANEL];
             const af_double_results results = {
                 .bias = bias ? bias + channel : NULL,
@@ -161,7 +172,7 @@ void af_run_depthwise_double(const af_call *call, int64_t part, int64_t parts) {
                 .y = find_doubles(call, AF_RESULT) + row * conv->y_pitch + channel,
                 .y_pitch = conv->y_pitch,
                 .rows = 1,
-                .columns = smaller(conv->channels - channel, AF_PANEL),
+                .columns = smaller(conv->filters - channel, AF_PANEL),
             };
             if (results.columns == AF_PANEL)
                 run_depthwise_pixel(call, x, reaches, channel, AF_PANEL, sums);

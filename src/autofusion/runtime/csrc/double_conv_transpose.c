@@ -33,8 +33,9 @@ static void add_tap(const place *p, const af_double *pixel, int64_t taps, int64_
     const af_conv *conv = p->opened;
     if (is_depthwise(p->conv)) {
         const af_double *factors = weights + (panel * taps + tap) * AF_PANEL;
-        int64_t channel = panel * AF_PANEL, count = smaller(conv->channels - channel, AF_PANEL);
-        for (int64_t lane = 0; lane < count; lane++) sums[lane] += pixel[channel + lane] * factors[lane];
+        int64_t filter = panel * AF_PANEL, count = smaller(conv->filters - filter, AF_PANEL);
+        int64_t multiplier = conv->filters / conv->channels;
+        for (int64_t lane = 0; lane < count; lane++) sums[lane] += pixel[(filter + lane) / multiplier] * factors[lane];
         return;
     }
     int64_t depth = conv->channels / conv->group, panels = divide_up(conv->filters / conv->group, AF_PANEL);
@@ -117,7 +118,7 @@ void af_run_conv_transpose_double(const af_call *call, int64_t part, int64_t par
             place p = find_place(call, &opened, at, row);
             run_window(call, &p, weights);
         }
-        int64_t panels = is_depthwise(conv) ? divide_up(conv->channels, AF_PANEL)
+        int64_t panels = is_depthwise(conv) ? divide_up(conv->filters, AF_PANEL)
                                             : conv->group * divide_up(opened.filters / conv->group, AF_PANEL) * depth;
         weights += w->kernel[0] * w->kernel[1] * w->kernel[2] * panels * AF_PANEL;
     }

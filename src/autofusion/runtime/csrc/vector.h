@@ -90,6 +90,21 @@ AF_INLINE void store_some(float *to, vf x, int64_t count) {
 }
 #endif
 
+/* Lane i is lane lanes[i] of x. */
+#if AF_WIDTH == 16
+AF_INLINE vf choose_lanes(vf x, vi lanes) { return (vf)_mm512_permutexvar_ps((__m512i)lanes, (__m512)x); }
+#elif AF_WIDTH == 8
+AF_INLINE vf choose_lanes(vf x, vi lanes) { return (vf)_mm256_permutevar8x32_ps((__m256)x, (__m256i)lanes); }
+#else
+/* Four bytes of each lane. */
+AF_INLINE vi find_bytes(vi lanes) { return lanes * 0x04040404 + 0x03020100; }
+#if defined(__x86_64__)
+AF_INLINE vf choose_lanes(vf x, vi lanes) { return (vf)_mm_shuffle_epi8((__m128i)x, (__m128i)find_bytes(lanes)); }
+#else
+AF_INLINE vf choose_lanes(vf x, vi lanes) { return (vf)vqtbl1q_u8((uint8x16_t)x, (uint8x16_t)find_bytes(lanes)); }
+#endif
+#endif
+
 AF_INLINE void copy_floats(float *to, const float *from, int64_t count) {
     int64_t i = 0;
     for (; i + AF_WIDTH <= count; i += AF_WIDTH) store(to + i, load(from + i));
