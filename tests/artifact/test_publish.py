@@ -61,6 +61,18 @@ def test_a_link_is_replaced_not_followed(tmp_path: Path, contents: Contents) -> 
     assert not (tmp_path / "net.om").is_symlink()
 
 
+@pytest.mark.parametrize("link", [False, True])
+def test_what_is_no_file_is_left_alone(tmp_path: Path, link: bool) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    target = tmp_path / "link" if link else tmp_path / "pipe"
+    if link:
+        target.symlink_to("pipe")
+    with pytest.raises(ArtifactError, match=r"AF515.*it is no file but a device, pipe or socket"):
+        publish_files({tmp_path / "other": lambda file: None, target: lambda file: None})
+    assert (tmp_path / "pipe").is_fifo()
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.parametrize("target", ["missing/net.om", "file/net.om", "folder", "n" * 300, "a\0b"])
 def test_impossible_targets_change_nothing(tmp_path: Path, contents: Contents, target: str) -> None:
     (tmp_path / "folder").mkdir()

@@ -24,7 +24,7 @@ def publish_files(files: Mapping[Path, Writer]) -> None:
 
     Each is written to a temporary file beside its target and flushed to the disk; only when all
     are, they are renamed.  Whatever fails before that leaves the folder as it was.  A symbolic
-    link at a target is replaced, not followed.
+    link at a target is replaced, not followed; a device, pipe or socket never is, nor a link to one.
 
     Raises:
         ArtifactError: AF515 where the folder or a target cannot be written, AF516 where space runs out.
@@ -33,6 +33,8 @@ def publish_files(files: Mapping[Path, Writer]) -> None:
         with _translate_errors(target):
             if target.is_dir():
                 raise IsADirectoryError("it is a folder")
+            if target.exists() and not target.is_file():
+                raise FileExistsError("it is no file but a device, pipe or socket")
     temporary = {target: target.with_name(f".{target.name:.100}.{secrets.token_hex(4)}.tmp") for target in files}
     try:
         for target, write in files.items():
