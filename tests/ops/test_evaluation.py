@@ -252,6 +252,14 @@ def test_every_own_evaluation_is_tested():
     assert own - tested == {"Swish"}
 
 
+def test_a_sigmoid_goes_under_gradually():
+    x = np.array([-800.0, -712.0, -709.5, 0.0, 709.5, np.inf, -np.inf, np.nan])
+    (found,) = run(Case("Sigmoid", 13, [x])).results
+    with np.errstate(over="ignore"):
+        expected = 1 / (1 + np.exp(-x.astype(np.longdouble)))
+    np.testing.assert_allclose(found, expected.astype(np.float64), rtol=1e-15, atol=1e-323)
+
+
 def test_swish_is_x_times_its_sigmoid():
     (found,) = run(Case("Swish", 24, [X], {"alpha": 1.5})).results
     np.testing.assert_allclose(found, X / (1 + np.exp(-1.5 * X)), rtol=1e-6)

@@ -165,3 +165,16 @@ def test_each_type_has_its_own_floor(dtype: str, noise: float, ok: bool) -> None
     oracle = exact.astype(dtype)
     ours = (exact * (1 + noise)).astype(dtype)
     assert compare_tensor("y", ours, oracle, oracle.astype(np.float64), CASE).ok is ok
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_are_hardly_there_may_have_few_digits(dtype: type[np.floating]) -> None:
+    least = float(np.finfo(dtype).tiny)
+    exact = np.linspace(1, 2, 200).reshape(2, 100)
+    exact[:, 1] *= least / 100
+    oracle = exact.astype(dtype)
+    ours = oracle.copy()
+    ours[:, 1] = 0
+    assert compare_tensor("y", ours, oracle, exact, CASE).ok
+    ours[:, 2] = 0
+    assert not compare_tensor("y", ours, oracle, exact, CASE).ok

@@ -19,8 +19,9 @@ from autofusion.ops.table import Operator, Scope
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(-x))
+    """1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, 1) / (1 + small)
 
 
 def softplus(x: np.ndarray) -> np.ndarray:

@@ -95,6 +95,9 @@ def _compare_floats(
         theirs = np.fmax(np.abs(expected), np.abs(theirs)) * (PEER_MARGIN / MARGIN)
         expected = np.minimum(theirs, PEER_LIMIT / MARGIN * np.abs(exact).max())
     error, own, size = (np.abs(array, out=array) for array in (wide, expected, exact))
+    if ours.dtype in (np.float32, np.float64):
+        # Numbers below the least normal one have few digits, or none.
+        error[error < np.finfo(ours.dtype).tiny] = 0.0
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
     strains = [
