@@ -9,6 +9,9 @@ import numpy as np
 
 from autofusion.report.verification import Comparison
 
+LEAST = {"float32": 2.0**-126, "float64": 2.0**-1022}
+"""The least normal numbers: those below have few digits, or none."""
+
 FLOORS = {"float32": 1e-5, "float64": 1e-12, "float16": 2e-3, "bfloat16": 1.6e-2}
 """Error, relative to a slice's scale, that every computation in a type is allowed."""
 
@@ -95,9 +98,7 @@ def _compare_floats(
         theirs = np.fmax(np.abs(expected), np.abs(theirs)) * (PEER_MARGIN / MARGIN)
         expected = np.minimum(theirs, PEER_LIMIT / MARGIN * np.abs(exact).max())
     error, own, size = (np.abs(array, out=array) for array in (wide, expected, exact))
-    if ours.dtype in (np.float32, np.float64):
-        # Numbers below the least normal one have few digits, or none.
-        error[error < np.finfo(ours.dtype).tiny] = 0.0
+    error[error < LEAST.get(str(ours.dtype), 0.0)] = 0.0
     floor = FLOORS[str(ours.dtype)]
     whole = _Strain.measure(error.reshape(1, -1), own.reshape(1, -1), size.reshape(1, -1), floor)
     strains = [
