@@ -172,7 +172,8 @@ class CostModel:
         return 2 * MAKING_COST[int(str(step.attributes["tile"]))] * self._buffer_elements(made)
 
     def _buffer_bytes(self, buffer: Buffer) -> int:
-        return self._buffer_elements(buffer) * storage_type(buffer.dtype).itemsize
+        # A sequence has neither a shape nor an element type.
+        return 0 if buffer.shape is None else self._buffer_elements(buffer) * storage_type(buffer.dtype).itemsize
 
     def _buffer_elements(self, buffer: Buffer) -> int:
         return 0 if buffer.shape is None else math.prod(self._buffer_extents(buffer))
