@@ -7,6 +7,9 @@
 /* Bytes of an image that the first-level and the second-level cache keep beside everything else. */
 enum { NEAR_BYTES = 24 << 10, FAR_BYTES = 384 << 10 };
 
+/* Pixels a multiple of so many floats apart share few sets of a cache: none keeps a line of them. */
+enum { SAME_SETS = 512 };
+
 /* Channels of a block are a multiple of this. */
 enum { LEAST_CHANNELS = 2 * AF_PANEL };
 
@@ -56,13 +59,14 @@ typedef struct block {
 } block;
 
 /* Few columns of all channels where the first-level cache then keeps the image's lines from one line of the result to
-   the next one, else whole lines of as many channels as suit the second-level cache. */
+   the next one, or where none keeps them; else whole lines of as many channels as suit the second-level cache. */
 static block plan_block(const af_conv *conv) {
     const af_window *w = &conv->window;
     int64_t lines = smaller(count_reach(w), w->x[1]) * w->kernel[0];
     int64_t reach = (w->kernel[2] - 1) * w->dilations[2] + 1, column = lines * conv->channels * (int64_t)sizeof(float);
     int64_t fitting = column ? (NEAR_BYTES / column - reach) / w->strides[2] + 1 : 0;
     if (fitting >= AF_CHUNK) return (block){fitting / AF_CHUNK * AF_CHUNK, conv->filters};
+    if (conv->x_pitch % SAME_SETS == 0) return (block){AF_CHUNK, conv->filters};
     int64_t channel = lines * w->x[2] * (int64_t)sizeof(float), multiplier = conv->filters / conv->channels;
     int64_t channels = channel ? FAR_BYTES / channel * multiplier / LEAST_CHANNELS * LEAST_CHANNELS : 0;
     return (block){w->y[2], channels > LEAST_CHANNELS ? channels : LEAST_CHANNELS};
