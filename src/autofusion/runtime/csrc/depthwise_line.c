@@ -1,6 +1,7 @@
 /* Several output pixels of a line at a time for every vector of channels. */
 #include "depthwise_line.h"
 
+#include "vmath.h"
 #include "window.h"
 
 /* So many sums fit into registers beside the weights of a line of taps. */
@@ -65,7 +66,10 @@ AF_INLINE vf put_pixels(const line *l, int64_t column, const int64_t columns, in
         UNROLL for (int i = 0; i < CHUNK; i++)
             if (i < columns) sums[i] += take(residual + i * residual_pitch, count);
     }
-    if (epilogue->late.function != AF_IDENTITY) {
+    if (epilogue->late.function == AF_SILU) {
+        vf alpha = splat(epilogue->late.alpha);
+        UNROLL for (int i = 0; i < CHUNK; i++) sums[i] *= vsigmoid(alpha * sums[i]);
+    } else if (epilogue->late.function != AF_IDENTITY) {
         float copy[CHUNK * AF_WIDTH];
         UNROLL for (int i = 0; i < CHUNK; i++) store(copy + i * AF_WIDTH, sums[i]);
         af_apply(&epilogue->late, copy, AF_WIDTH, copy, AF_WIDTH, columns, AF_WIDTH);
