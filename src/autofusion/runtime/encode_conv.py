@@ -292,10 +292,10 @@ def _measure_conv_transpose(bound: BoundStep) -> int:
 
 
 def _measure_windows(channels: int, depth: int, taps: int) -> int:
-    """Row pointers, a row of zeros and gathered rows (`af_windows_bytes`)."""
+    """Row pointers, reaches, a row of zeros and gathered rows (`af_windows_bytes`)."""
     gathers = depth < GATHER_CHANNELS and taps > 1
     copies = _round_up(4 * ROW_BLOCK * depth * taps) if gathers else 0
-    return _round_up(8 * ROW_BLOCK * taps) + _round_up(4 * channels) + copies
+    return _round_up(8 * ROW_BLOCK * taps) + 16 * ROW_BLOCK + _round_up(4 * channels) + copies
 
 
 def _measure_conv_depthwise(bound: BoundStep) -> int:

@@ -34,6 +34,9 @@ static int64_t panels_bytes(const af_conv *conv) {
     return widened_bytes(conv->type, 2 * AF_PANEL * smaller(count_depth(conv), WIDENED_ROWS));
 }
 
+/* Lines of taps of a window. */
+static int64_t count_lines(const af_conv *conv) { return conv->window.kernel[0] * conv->window.kernel[1]; }
+
 int64_t af_conv_scratch(const af_conv *conv) {
     if (is_depthwise(conv)) return af_depthwise_scratch(conv);
     int64_t depth = count_depth(conv), gated = conv->gated ? af_gate_bytes(conv) : 0;
@@ -61,6 +64,7 @@ static void run_panels(const task *task, af_block block, int64_t group, af_range
     for (int64_t i = 0, run = 0; i < blocks; i++) {
         block.segments = (windows->runs - run) / (blocks - i);
         block.rows = windows->table + run * AF_ROW_BLOCK;
+        block.run = run;
         for (int64_t piece = 0; piece < (pieces ? pieces : 1); piece++) {
             int64_t start = piece * piece_length;
             block.length = smaller(piece_length, windows->length - start);
@@ -81,6 +85,7 @@ static void run_rows(const task *task, int64_t first_row, int64_t row_count, af_
     const af_conv *conv = task->work->conv;
     const af_epilogue *epilogue = &task->work->epilogue;
     af_block block = {
+        .reaches = count_lines(conv) > 1 ? task->windows.reaches : NULL,
         .row_count = row_count,
         .sums = task->sums,
         .y = task->work->y + (first_row - task->work->origin) * conv->y_pitch,

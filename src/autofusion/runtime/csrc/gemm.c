@@ -16,13 +16,27 @@ static enum af_tile_width choose_width(int64_t columns) {
     return AF_TILE_PANELS == 1 || halves < 3 || halves == 5 ? AF_ONE_PANEL : AF_TWO_PANELS;
 }
 
+/* Runs of the block that some of `count` rows from `row` on reach. */
+static af_range find_runs(const af_block *block, int64_t row, int64_t count) {
+    if (!block->reaches) return (af_range){0, block->segments};
+    af_range all = block->reaches[row];
+    for (int64_t i = row + 1; i < row + count; i++) {
+        all.first = smaller(all.first, block->reaches[i].first);
+        if (all.last < block->reaches[i].last) all.last = block->reaches[i].last;
+    }
+    int64_t first = all.first < block->run ? 0 : smaller(all.first - block->run, block->segments);
+    int64_t last = smaller(all.last - block->run, block->segments);
+    return (af_range){first, last < first ? first : last};
+}
+
 /* Multiply the rows by the panels of one tile; `place` is the number of the first one. */
 static void multiply_tiles(const af_block *block, const af_panels *panels, int64_t place, enum af_tile_width width,
                            const void *next) {
     const af_epilogue *epilogue = block->epilogue;
     int64_t column = panels->column + place * AF_PANEL;
     int64_t panel_count = width == AF_ONE_PANEL ? 1 : 2, step = panels->step;
-    const void *first = skip_numbers(panels->first, panels->type, place * step), *weights = first;
+    const void *first = skip_numbers(panels->first, panels->type, place * step);
+    const float *weights = first;
     if (panels->type != AF_FLOAT) {
         step = block->segments * block->length * AF_PANEL;
         for (int64_t i = 0; i < panel_count; i++)
@@ -30,10 +44,8 @@ static void multiply_tiles(const af_block *block, const af_panels *panels, int64
         weights = panels->widened;
     }
     af_tile tile = {
-        .segments = block->segments,
         .length = block->length,
         .start = block->start,
-        .panel = weights,
         .panel_step = step,
         .ahead_step = AF_PANEL * element_size(panels->type),
         .y_pitch = block->y_pitch,
@@ -47,7 +59,10 @@ static void multiply_tiles(const af_block *block, const af_panels *panels, int64
     int64_t tiles = divide_up(block->row_count, width == AF_WIDE_PANEL ? AF_WIDE_ROWS : AF_TILE_ROWS);
     for (int64_t i = 0, row = 0; i < tiles; i++) {
         int64_t count = (block->row_count - row) / (tiles - i);
-        tile.rows = block->rows + row;
+        af_range runs = find_runs(block, row, count);
+        tile.rows = block->rows + runs.first * AF_ROW_BLOCK + row;
+        tile.segments = runs.last - runs.first;
+        tile.panel = weights + runs.first * block->length * AF_PANEL;
         /* Each of the first tiles fetches one panel. */
         tile.ahead = i >= panel_count ? NULL : next ? skip_numbers(next, panels->type, i * panels->step) : first;
         if (block->sums) tile.sums = block->sums + (place * AF_ROW_BLOCK + row) * AF_PANEL;

@@ -2,13 +2,16 @@
 #ifndef AF_GEMM_H
 #define AF_GEMM_H
 
+#include "call.h"
 #include "tile.h"
 
 /* Up to AF_ROW_BLOCK rows as in af_tile, where column 0 of the first row goes, and memory for the sums of
-   AF_PANEL_BLOCK panels if the product is deeper than one block. */
+   AF_PANEL_BLOCK panels if the product is deeper than one block.  Runs are counted from `run` on; those of a row that
+   lie outside of its reach hold zeros, which are left out, if `reaches` is not null. */
 typedef struct af_block {
     const float *const *rows;
-    int64_t row_count, segments, length, start;
+    const af_range *reaches;
+    int64_t row_count, segments, length, start, run;
     float *sums, *y;
     int64_t y_pitch;
     const float *residual;

@@ -1,6 +1,7 @@
 #include "windows.h"
 
 #include "vector.h"
+#include "window.h"
 
 static int64_t count_taps(const af_window *w) { return w->kernel[0] * w->kernel[1] * w->kernel[2]; }
 
@@ -18,12 +19,14 @@ static int64_t table_bytes(const af_conv *conv) {
     return round_to_line((int64_t)sizeof(float *) * AF_ROW_BLOCK * count_taps(&conv->window));
 }
 
+static int64_t reaches_bytes(void) { return round_to_line((int64_t)sizeof(af_range) * AF_ROW_BLOCK); }
+
 static int64_t zeros_bytes(const af_conv *conv) { return round_to_line((int64_t)sizeof(float) * conv->channels); }
 
 int64_t af_windows_bytes(const af_conv *conv) {
     int64_t row = count_taps(&conv->window) * (conv->channels / conv->group);
     int64_t copies = joins_taps(conv) ? round_to_line((int64_t)sizeof(float) * AF_ROW_BLOCK * row) : 0;
-    return table_bytes(conv) + zeros_bytes(conv) + copies;
+    return table_bytes(conv) + reaches_bytes() + zeros_bytes(conv) + copies;
 }
 
 af_windows af_open_windows(const af_conv *conv, const float *x, char *memory) {
@@ -35,13 +38,14 @@ af_windows af_open_windows(const af_conv *conv, const float *x, char *memory) {
         .runs = count_taps(&conv->window),
         .length = depth,
         .table = (const float **)memory,
-        .zeros = (float *)(memory + table_bytes(conv)),
+        .reaches = (af_range *)(memory + table_bytes(conv)),
+        .zeros = (float *)(memory + table_bytes(conv) + reaches_bytes()),
     };
     memset(windows.zeros, 0, sizeof(float) * (size_t)conv->channels);
     if (joins_taps(conv)) {
         windows.runs = kernel[0] * kernel[1];
         windows.length = kernel[2] * depth;
-        windows.copies = (float *)(memory + table_bytes(conv) + zeros_bytes(conv));
+        windows.copies = (float *)((char *)windows.zeros + zeros_bytes(conv));
     }
     return windows;
 }
@@ -108,6 +112,16 @@ static void point_to_line(const strip *s, const float *line, int64_t run, const 
     for (int64_t i = high; i < s->count; i++) copy_line(s, line, i, run, entry);
 }
 
+/* Runs from the first to the last one in lines of the image, of the windows in line `row` of plane `plane`. */
+static af_range find_reach(const af_windows *windows, int64_t plane, int64_t row) {
+    const af_window *w = &windows->conv->window;
+    af_reach planes = clip_window(w, 0, plane, 0, w->x[0]), rows = clip_window(w, 1, row, 0, w->x[1]);
+    if (planes.first >= planes.last || rows.first >= rows.last) return (af_range){0, 0};
+    int64_t runs = windows->copies ? 1 : w->kernel[2]; /* of a line */
+    return (af_range){(planes.first * w->kernel[1] + rows.first) * runs,
+                      ((planes.last - 1) * w->kernel[1] + rows.last) * runs};
+}
+
 static void point_strip(const strip *s) {
     const af_windows *windows = s->windows;
     const af_window *w = &windows->conv->window;
@@ -143,6 +157,8 @@ void af_point_to_windows(const af_windows *windows, int64_t first, int64_t count
         s.x = windows->x + rest * image;
         s.count = smaller(w->y[2] - at[2], count - column);
         point_strip(&s);
+        af_range reach = find_reach(windows, at[0], at[1]);
+        for (int64_t i = 0; i < s.count; i++) windows->reaches[column + i] = reach;
         column += s.count;
         pixel += s.count;
     }

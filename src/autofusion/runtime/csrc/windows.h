@@ -11,6 +11,7 @@ typedef struct af_windows {
     const float *x;
     int64_t runs, length;
     const float **table; /* [runs][AF_ROW_BLOCK]: run s of window r at s * AF_ROW_BLOCK + r */
+    af_range *reaches;   /* [AF_ROW_BLOCK]: of each window the runs in front of and behind which all lie outside the image */
     float *zeros;        /* the pixel outside the image */
     float *copies;       /* [AF_ROW_BLOCK][runs * length]: runs that do not lie in memory as they are, or null */
 } af_windows;
