@@ -13,8 +13,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 import autofusion
 from autofusion.compiler import compile_model, save_compilation
+from autofusion.frontend import read_model
 from autofusion.fusion import Controls
 from autofusion.options import CompileOptions
+from autofusion.services.comparison import Case
+from autofusion.services.evaluate import evaluate_graph
+from autofusion.services.expectation import Expectation
 from autofusion.services.verify import verify_artifact
 
 TYPES = {"float": (TensorProto.FLOAT, np.float32), "double": (TensorProto.DOUBLE, np.float64)}
@@ -215,3 +219,13 @@ def test_attributes_are_no_shorter_than_they_are(tmp_path: Path) -> None:
     made = compile_model(model)
     assert made.report.host == ()
     assert verify_artifact(model, save_compilation(made, tmp_path / "net")).ok
+
+
+def test_verification_tells_a_fault_of_a_billionth_from_rounding(tmp_path: Path) -> None:
+    graph = read_model(save_images(tmp_path / "net.onnx", "double")).graph
+    feeds = {"x": np.random.default_rng(5).standard_normal((2, 3, 14, 10))}
+    exact = evaluate_graph(graph, feeds, widen=True)
+    expectation = Expectation(graph, feeds, Case(0, {"n": 2}), exact, exact)
+    moved = evaluate_graph(graph, {"x": np.nextafter(feeds["x"], 9.0)}, widen=False)
+    assert all(row.ok for row in expectation.compare(moved))
+    assert not any(row.ok for row in expectation.compare({name: y * (1 + 1e-9) for name, y in exact.items()}))
