@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autofusion.lowering import lower
 from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
 from autofusion.runtime import records
+from lowering.graphs import build, node, randoms
 
 
 def test_both_sides_agree_on_the_width_of_a_panel() -> None:
@@ -56,3 +58,29 @@ def test_every_part_of_a_product_begins_a_panel():
     np.testing.assert_array_equal(packed[2, :, :3], b[:, 17:])
     assert not packed[1, :, 1:].any()
     assert not packed[2, :, 3:].any()
+
+
+@pytest.mark.parametrize(
+    ("channels", "filters", "group", "kernel", "narrow"),
+    [
+        (32, 32, 8, 3, True),
+        (32, 32, 4, 3, True),
+        (32, 32, 16, 3, True),
+        (32, 32, 2, 3, False),
+        (32, 64, 8, 3, False),
+        (32, 32, 8, 1, False),
+        (24, 24, 4, 3, False),
+        (8, 8, 1, 3, False),
+        (32, 32, 32, 3, False),
+    ],
+)
+def test_which_groups_are_narrow(channels: int, filters: int, group: int, kernel: int, narrow: bool) -> None:
+    weight = randoms(1, filters, channels // group, kernel, kernel)
+    pads = (kernel // 2,) * 4
+    graph = build({"x": [1, channels, 9, 9]}, [node("Conv", "x w", "y", group=group, pads=pads)], "y", {"w": weight})
+    lowered = lower(graph, backend="native", exact=True)
+    (step,) = (step for step in lowered.plan.steps if step.kernel == "conv")
+    assert step.attributes.get("narrow", False) == narrow
+    if narrow:
+        packed = lowered.weights[0].reshape(filters // 16, kernel, kernel, channels // group, 16)
+        assert (packed[1, 2, 1, 0, 5], packed[0, 0, 2, 1, 7]) == (weight[21, 0, 2, 1], weight[7, 1, 0, 2])

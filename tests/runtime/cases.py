@@ -44,6 +44,11 @@ def narrowed(case: Case, half: Any = np.float16) -> Case:
     return replace(case, operands=operands)
 
 
+def narrow_case() -> Case:
+    case = conv_case(group=4)
+    return replace(case, attributes={**case.attributes, "narrow": True})
+
+
 def gated_case(size: int) -> Case:
     window = {"kernel": [1, 1], "strides": [1, 1], "pads": [0, 0, 0, 0], "dilations": [1, 1], "group": 1}
     shape = (2, 20, size, size)
@@ -177,6 +182,7 @@ def pointwise_case() -> Case:
 
 HALVES = {
     "conv": "conv of halves",
+    "conv of narrow groups": "conv of narrow groups of halves",
     "conv_depthwise": "conv_depthwise of halves",
     "conv_pool": "conv_pool of halves",
     "depthwise with means": "depthwise of halves",
@@ -210,6 +216,7 @@ def make_wide_cases() -> dict[str, Case]:
         "conv_transpose of single channels": conv_transpose_case(16, group=16),
         "conv of few channels": conv_case(3),
         "conv of groups": conv_case(24, 36, group=2),
+        "conv of narrow groups": narrow_case(),
         "depthwise": conv_case(group=16),
         "conv of tiles": conv_case(winograd=4),
         "depthwise with means": replace(conv_case(group=16), further=[(1, 16, 1, 1)]),

@@ -48,7 +48,9 @@ class Case:
 
 def has_doubles(case: Case) -> bool:
     """True where the library computes the step with doubles as well."""
-    if case.kernel not in DOUBLE_KERNELS or case.dtype != "float32" or case.attributes.get("winograd"):
+    if case.kernel not in DOUBLE_KERNELS or case.dtype != "float32":
+        return False
+    if case.attributes.get("winograd") or case.attributes.get("narrow"):
         return False
     if case.kernel == "conv" and (len(case.operands) > 4 or case.further):
         return False
@@ -95,7 +97,10 @@ def store_pixels(array: np.ndarray, pitch: int | None) -> np.ndarray:
 def pack_operand(case: Case, index: int, array: np.ndarray) -> np.ndarray | None:
     """The panels of an operand that is stored in such, else None."""
     if case.kernel in ("conv", "conv_pool") and index == 1:
-        return pack_conv_weight(array, case.attributes["group"], case.attributes.get("winograd", 0))
+        attributes = case.attributes
+        return pack_conv_weight(
+            array, attributes["group"], attributes.get("winograd", 0), narrow=attributes.get("narrow", False)
+        )
     if case.kernel == "conv_depthwise" and index in (1, 3):
         return pack_conv_weight(array, 1 if index == 1 else len(array))
     if case.kernel == "conv_transpose" and index == 1:

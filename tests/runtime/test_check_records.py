@@ -74,23 +74,23 @@ def test_scratch_memory_must_suffice(native: Native, name: str) -> None:
 FIELDS = {
     "conv": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 4, "y": 7, "kernel": 10, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
-    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32},
+    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32, "narrow": 33},
     "excite": {"rows": 0, "channels": 1, "hidden": 2, "columns": 3, "activation": 4, "gate": 5}
     | {"type": 6, "other_type": 7},
     "conv_depthwise": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 33, "depth_group": 34}
-    | {"depth_channels": 35, "depth_filters": 36, "depth_plane": 37, "depth_x": 39, "depth_y": 41, "depth_kernel": 45}
-    | {"depth_strides": 47, "depth_pads": 50, "depth_dilations": 57, "depth_x_pitch": 58, "depth_y_pitch": 59}
-    | {"depth_activation": 61, "depth_winograd": 62, "depth_gated": 63, "depth_averaged": 64, "averaged": 31}
-    | {"type": 32, "depth_type": 65},
+    | {"x_pitch": 25, "y_pitch": 26, "activation": 28, "winograd": 29, "depth_batch": 34, "depth_group": 35}
+    | {"depth_channels": 36, "depth_filters": 37, "depth_plane": 38, "depth_x": 40, "depth_y": 42, "depth_kernel": 46}
+    | {"depth_strides": 48, "depth_pads": 51, "depth_dilations": 58, "depth_x_pitch": 59, "depth_y_pitch": 60}
+    | {"depth_activation": 62, "depth_winograd": 63, "depth_gated": 64, "depth_averaged": 65, "averaged": 31}
+    | {"type": 32, "narrow": 33, "depth_type": 66, "depth_narrow": 67},
     "conv_pool": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 8, "kernel": 9, "strides": 15}
-    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 33}
-    | {"pool_channels": 34, "pool_plane": 35, "pool_x": 37, "pool_y": 40, "pool_kernel": 43, "pool_strides": 46}
-    | {"pool_pads": 49, "pool_dilations": 55, "pool_x_pitch": 56, "pool_y_pitch": 57, "pool_kind": 58}
-    | {"pool_include_pad": 59, "is_global": 60, "type": 32},
+    | {"x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28, "winograd": 29, "pool_batch": 34}
+    | {"pool_channels": 35, "pool_plane": 36, "pool_x": 38, "pool_y": 41, "pool_kernel": 44, "pool_strides": 47}
+    | {"pool_pads": 50, "pool_dilations": 56, "pool_x_pitch": 57, "pool_y_pitch": 58, "pool_kind": 59}
+    | {"pool_include_pad": 60, "is_global": 61, "type": 32, "narrow": 33},
     "conv_transpose": {"batch": 0, "group": 1, "channels": 2, "filters": 3, "x": 6, "y": 9, "kernel": 12, "strides": 15}
     | {"pads": 18, "ends": 21, "dilations": 24, "x_pitch": 25, "y_pitch": 26, "residual_pitch": 27, "activation": 28}
-    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32},
+    | {"winograd": 29, "gated": 30, "averaged": 31, "type": 32, "narrow": 33},
     "pool": {"batch": 0, "channels": 1, "x": 4, "y": 7, "kernel": 8, "strides": 13, "dilations": 22}
     | {"x_pitch": 23, "y_pitch": 24, "kind": 25, "include_pad": 26},
     "matmul": {"batch": 5, "b_stride": 17, "rows": 18, "depth": 19, "columns": 20, "trans_a": 21} | {"activation": 23},
@@ -147,6 +147,7 @@ WRONG = {
         batch=2 group=0 group=3 channels=17 filters=32 x=2 x=0 y=2 kernel=0 kernel=4 strides=0 strides=-1
         dilations=0 pads=-1 pads=2 ends=3 x_pitch=15 x_pitch=17 y_pitch=17 residual_pitch=17 activation=12
         activation=-1 winograd=1 winograd=2 gated=1 averaged=1 type=1 type=11 type=13
+        narrow=1 narrow=-1
     """,
     "conv of halves": "filters=32 type=0 type=1",
     "conv of tiles of halves": "type=0 type=13 winograd=6",
@@ -165,23 +166,24 @@ WRONG = {
     "conv_depthwise with means": "depth_averaged=0 depth_averaged=2 averaged=1 depth_gated=1",
     "excite": "rows=3 rows=-1 channels=20 hidden=6 hidden=-1 columns=24 activation=12 gate=12 gate=-1",
     "conv of tiles": "winograd=3 winograd=6 group=2 kernel=2 strides=2 dilations=2 channels=17 filters=17",
-    "depthwise": "channels=32 filters=32 batch=2147483648",
+    "depthwise": "channels=32 filters=32 batch=2147483648 narrow=1",
+    "conv of narrow groups": "group=1 group=3 group=16 channels=32 kernel=0 averaged=1 gated=1 winograd=4 narrow=2",
     "conv_depthwise": """
         batch=2 group=2 channels=17 filters=33 x=7 y=5 kernel=2 strides=2 x_pitch=15 x_pitch=17 y_pitch=31 activation=12
         winograd=2 depth_batch=2 depth_group=16 depth_channels=16 depth_filters=48 depth_plane=2 depth_x=7 depth_y=7
         depth_kernel=4 depth_strides=2 depth_pads=0 depth_dilations=2 depth_x_pitch=16 depth_y_pitch=31
-        depth_y_pitch=33 depth_activation=-1 depth_winograd=4
+        depth_y_pitch=33 depth_activation=-1 depth_winograd=4 narrow=1 depth_narrow=1
     """,
     "conv_pool": """
         batch=2 group=0 group=16 channels=17 filters=32 x=7 y=5 kernel=2 strides=2 x_pitch=15 x_pitch=17 y_pitch=15
         y_pitch=17 residual_pitch=15 residual_pitch=17 activation=12 winograd=2 pool_batch=2 pool_channels=15
         pool_plane=2 pool_x=7 pool_y=4 pool_kernel=9 pool_strides=1 pool_pads=-1 pool_dilations=0 pool_x_pitch=15
-        pool_x_pitch=17 pool_y_pitch=15 pool_y_pitch=17 pool_kind=2 pool_include_pad=2 is_global=1 is_global=2
+        pool_x_pitch=17 pool_y_pitch=15 pool_y_pitch=17 pool_kind=2 pool_include_pad=2 is_global=1 is_global=2 narrow=1
     """,
     "conv_transpose": """
         batch=2 batch=-1 group=0 group=3 channels=17 filters=48 x=7 x=-1 y=15 kernel=0 kernel=5 strides=0 strides=65536
         pads=-1 ends=1 dilations=0 x_pitch=15 x_pitch=17 y_pitch=23 y_pitch=25 residual_pitch=1 activation=12 winograd=2
-        gated=1 averaged=1
+        gated=1 averaged=1 narrow=1
     """,
     "conv_transpose of few filters": "filters=6 kernel=5 strides=-1 strides=3 dilations=3",
     "conv_transpose of single channels": "kernel=5 strides=65536 group=4 filters=32 channels=32",

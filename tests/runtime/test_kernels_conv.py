@@ -25,6 +25,7 @@ def make_conv(
     residual: bool = False,
     bias: bool = True,
     winograd: int = 0,
+    narrow: bool = False,
     pitches: tuple[int, int, int] = (0, 0, 0),
     epilogue: dict[str, Any] = PLAIN_EPILOGUE,
 ) -> Case:
@@ -51,6 +52,7 @@ def make_conv(
         "dilations": list(dilations),
         "group": group,
         **({"winograd": winograd} if winograd else {}),
+        **({"narrow": True} if narrow else {}),
         **epilogue,
     }
     return Case(
@@ -65,6 +67,7 @@ def make_conv(
     )
 
 
+SILU = {"activation": "SiLU", "alpha": 1.0, "beta": 0.0}
 SHAPES = {
     "pointwise": make_conv((1, 16, 7, 7), 16, (1, 1)),
     "pointwise of one channel": make_conv((1, 1, 1, 1), 1, (1, 1)),
@@ -103,6 +106,11 @@ SHAPES = {
     "volume of few channels": make_conv((1, 3, 5, 9, 8), 35, (3, 5, 5), strides=(1, 2, 2), pads=(1, 2, 2, 1, 2, 2)),
     "taps far outside": make_conv((1, 24, 5, 6), 33, (3, 3), pads=(4, 4, 4, 4), dilations=(4, 4)),
     "windows of padding alone": make_conv((2, 20, 3, 2), 16, (3, 3), pads=(4, 5, 6, 4), strides=(2, 1)),
+    "narrow groups": make_conv((2, 36, 9, 10), 36, (3, 3), narrow=True, group=9, pads=(1, 1, 1, 1), pitches=(5, 3, 7)),
+    "narrow line": make_conv((1, 40, 29), 40, (3,), narrow=True, group=5, pads=(1, 1), epilogue=SILU),
+    "narrow volume": make_conv((1, 18, 4, 5, 16), 18, (2, 3, 3), narrow=True, group=9, pads=(1, 1, 1, 0, 1, 1)),
+    "narrow groups of other windows": make_conv((1, 24, 7, 9), 24, (3, 1), narrow=True, group=6, pads=(1, 0, 1, 0)),
+    "long line": make_conv((1, 70, 43), 70, (31,), group=70, pads=(15, 15)),
     "depthwise": make_conv((2, 37, 9, 8), 37, (3, 3), group=37, pads=(1, 1, 1, 1)),
     "depthwise strided": make_conv((1, 16, 9, 9), 16, (5, 5), group=16, strides=(2, 2), pads=(1, 2, 3, 2)),
     "depthwise dilated": make_conv((1, 48, 12), 48, (3,), group=48, pads=(4, 2), dilations=(3,)),
@@ -137,6 +145,18 @@ def test_channel_counts(native: Native, channels: int) -> None:
 @pytest.mark.parametrize("filters", [16, 24, 40])
 def test_row_counts(native: Native, pixels: int, filters: int) -> None:
     assert_agrees(native, make_conv((1, 19, pixels), filters, (1,)), 2)
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5, 7, 9])
+@pytest.mark.parametrize("columns", [1, 6, 7, 8, 15])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (3, 1), (1, 2)])
+@pytest.mark.parametrize("size", [2, 4, 8])
+def test_narrow_groups(native: Native, size: int, stride: int, dilation: int, columns: int, groups: int) -> None:
+    """Lines of chunks and single pixels, groups that fill parts of a vector, one and several."""
+    channels, width = size * groups, (columns - 1) * stride + 2 * dilation - 1
+    window = {"strides": (2, stride), "dilations": (1, dilation), "pads": (1, 1, 0, 1)}
+    case = make_conv((2, channels, 5, width), channels, (3, 3), group=groups, narrow=True, residual=True, **window)
+    assert_agrees(native, case, 3)
 
 
 @pytest.mark.parametrize("multiplier", [1, 2])

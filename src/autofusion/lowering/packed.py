@@ -10,7 +10,7 @@ import numpy as np
 
 from autofusion.decisions import Option
 from autofusion.ir import DType
-from autofusion.lowering.packing import PANEL, pack_conv_weight, pack_matmul_weight
+from autofusion.lowering.packing import PANEL, is_narrow, pack_conv_weight, pack_matmul_weight
 from autofusion.lowering.phases import pack_transposed_weight
 from autofusion.lowering.records import Draft
 from autofusion.lowering.selection import select_algorithms
@@ -47,6 +47,7 @@ def pack_weights(draft: Draft, *, exact: bool = False, halves: Sequence[DType] =
 
 class _Packer:
     def __init__(self, draft: Draft) -> None:
+        self._draft = draft
         self.buffers: dict[str, Buffer] = dict(draft.buffers)
         self.constants: dict[str, np.ndarray] = dict(draft.constants)
         self._packed: dict[tuple[str, str], str] = {}
@@ -84,8 +85,10 @@ class _Packer:
     def _pack_conv(self, step: Step, name: str, array: np.ndarray, option: Option) -> list[Step]:
         group = int(str(step.attributes["group"]))
         tile = option.tile if option.stored else 0
-        packed = self._pack_filters(name, group, tile)
+        narrow = step.kernel == "conv" and is_narrow(step, array) and not self._draft.is_double(step)
+        packed = self._pack_filters(name, group, tile, narrow=narrow)
         attributes = {**step.attributes, "winograd": option.tile} if option.tile else step.attributes
+        attributes = {**attributes, "narrow": True} if narrow else attributes
         made = [] if option.stored or not option.tile else [self._make_filters(step, packed, array, option.tile)]
         weight = made[0].outputs[0] if made else packed
         return [*made, step._replace(inputs=(step.inputs[0], weight, *step.inputs[2:]), attributes=attributes)]
@@ -114,9 +117,11 @@ class _Packer:
         )
         return step._replace(inputs=(step.inputs[0], packed, *step.inputs[2:]))
 
-    def _pack_filters(self, name: str, group: int, tile: int = 0) -> str:
-        form = f"winograd{tile}" if tile else f"conv{group}"
-        return self._store(name, form, self.constants[name], lambda weight: pack_conv_weight(weight, group, tile))
+    def _pack_filters(self, name: str, group: int, tile: int = 0, *, narrow: bool = False) -> str:
+        form = f"winograd{tile}" if tile else f"{'narrow' if narrow else 'conv'}{group}"
+        return self._store(
+            name, form, self.constants[name], lambda weight: pack_conv_weight(weight, group, tile, narrow=narrow)
+        )
 
     def _store(self, name: str, form: str, array: np.ndarray, pack: Callable[[np.ndarray], np.ndarray]) -> str:
         if (name, form) not in self._packed:

@@ -12,24 +12,38 @@ from collections.abc import Sequence
 import numpy as np
 
 from autofusion.lowering.winograd import transform_weight
+from autofusion.plan import Step
 
 PANEL = 16
 """Columns of a panel: AF_PANEL of `runtime/csrc/record.h`."""
 
 
-def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0) -> np.ndarray:
+NARROW_SIZES = (2, 4, 8)
+"""Channels of groups that are narrow."""
+
+
+def is_narrow(step: Step, weight: np.ndarray) -> bool:
+    """True for a convolution of small groups, with as many filters as channels, under windows three pixels wide.
+
+    Natively every channel then has a lane of a vector, which holds whole groups or a part of one.
+    """
+    group = int(str(step.attributes["group"]))
+    is_even = group > 1 and weight.shape[1] * group == len(weight)
+    return is_even and weight.shape[1] in NARROW_SIZES and weight.shape[-1] == 3
+
+
+def pack_conv_weight(weight: np.ndarray, group: int, winograd: int = 0, *, narrow: bool = False) -> np.ndarray:
     """Panels of the convolution weight [M, C/group, *kernel], flat and of its type.
 
-    Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  With one
-    input channel per group, and several groups, all filters are columns side by side: [ceil(M / PANEL)][taps][PANEL].
+    Layout [group][ceil(M/group / PANEL)][taps][C/group][PANEL], taps in row-major order.  Filters of several groups
+    of single channels, and of `narrow` ones, are columns side by side: [ceil(M / PANEL)][taps][C/group][PANEL].
     For Winograd's filtering with `winograd` results of a tile each way: [positions][ceil(M / PANEL)][C][PANEL].
     """
     if winograd:
         return _pack_columns(transform_weight(weight, winograd).transpose(0, 2, 1))
     filters, depth = weight.shape[:2]
-    if depth == 1 and (group > 1 or filters == 1):
-        return _pack_columns(weight.reshape(1, filters, -1).transpose(0, 2, 1))
-    taps_first = np.moveaxis(weight, 1, -1).reshape(group, filters // group, -1)
+    parts = 1 if narrow or depth == 1 else group
+    taps_first = np.moveaxis(weight, 1, -1).reshape(parts, filters // parts, -1)
     return _pack_columns(taps_first.transpose(0, 2, 1))
 
 

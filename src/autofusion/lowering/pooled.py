@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from autofusion.decisions import LayerChoice
 from autofusion.lowering.joining import JOINED, choose_joining
+from autofusion.lowering.packing import is_narrow
 from autofusion.lowering.records import Draft
 from autofusion.plan import Buffer, Setting, Size, Step
 from autofusion.tuning import Bank
@@ -112,7 +113,8 @@ class _Joiner:
         weight = self._draft.constants[conv.inputs[1]]
         if self._draft.is_double(pool):
             return False
-        if weight.shape[1] == 1 and (conv.attributes["group"] != 1 or len(weight) == 1):
+        is_depthwise = weight.shape[1] == 1 and (conv.attributes["group"] != 1 or len(weight) == 1)
+        if is_depthwise or is_narrow(conv, weight):
             return False
         if pool.attributes["is_global"]:
             return conv.attributes["group"] == 1

@@ -74,13 +74,14 @@ KERNELS: dict[str, Kernel] = {
         # y = act(conv(x, weight) + bias + residual).  weight [M, C/group, *kernel] in a reference plan;
         # natively packed (`lowering.packing`).  `kernel`, `strides`, `dilations`: 1 to 3 numbers;
         # `pads`: begins then ends; residual has y's shape and layout.  `winograd` (native only): 2 or 4 where the
-        # weight is transformed for tiles of that many results each way; absent for the plain product.
+        # weight is transformed for tiles of that many results each way; absent for the plain product.  `narrow` (native
+        # only): groups of 2, 4 or 8 channels and as many filters, packed side by side.
         # `gate` [N, C, ...1], of 1x1 windows one pixel apart without pads over all channels: conv(x * gate, weight).
         # `mean` [N, M, ...1] over the image axes of y, natively of convolutions with one channel per group.
         Kernel(
             "conv",
             ("x", "weight", "bias?", "residual?", "gate?"),
-            (*_WINDOW, "group", "winograd", *_EPILOGUE),
+            (*_WINDOW, "group", "winograd", "narrow", *_EPILOGUE),
             ("nhwc",),
             ("y", "mean?"),
         ),

@@ -61,7 +61,7 @@ def _encode_conv(bound: BoundStep) -> Fields:
         bound.code("activation", ACTIVATIONS),
         _read_winograd(bound),
         *read_excitation(bound),
-        bound.weight_type(weight),
+        *(bound.weight_type(weight), int(bound.flag("narrow"))),
     ]
     return ints, read_floats(bound)
 
@@ -81,9 +81,9 @@ def _encode_conv_depthwise(bound: BoundStep) -> Fields:
     second = [batch, filters, filters, filters, *_window(bound, inner, bound.shape(y)[2:], "depth_"), filters]
     numbers = (bound.number("inner_alpha"), bound.number("inner_beta"))
     ints = [
-        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0, 0, 0, bound.weight_type(bound.operand(1))),
+        *(*first, 0, bound.code("inner_activation", ACTIVATIONS), 0, 0, 0, bound.weight_type(bound.operand(1)), 0),
         *(*second, bound.pitch(y), 0, bound.code("activation", ACTIVATIONS), 0, 0, has_means(bound)),
-        bound.weight_type(bound.operand(3)),
+        *(bound.weight_type(bound.operand(3)), 0),
         *struct.unpack("<2q", struct.pack("<2d", *numbers)),
     ]
     return ints, read_floats(bound)
@@ -171,7 +171,7 @@ def _encode_conv_pool(bound: BoundStep) -> Fields:
     ints = [
         *(batch, bound.integer("group"), channels, filters, *_window(bound, bound.shape(x)[2:], inner)),
         *(bound.pitch(x), filters, bound.pitch(residual) if residual else 0),
-        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound), 0, 0, bound.weight_type(bound.operand(1))),
+        *(bound.code("activation", ACTIVATIONS), _read_winograd(bound), 0, 0, bound.weight_type(bound.operand(1)), 0),
         *(*_pool_fields(bound, shape, filters, "pool_"), bound.integer("pool_is_global")),
     ]
     return ints, read_floats(bound)
@@ -210,9 +210,9 @@ def _measure_conv(bound: BoundStep) -> int:
     if bound.floating == "double":
         return _measure_double_conv(bound, channels, filters, kernel)
     depth, taps = channels // group, math.prod(kernel)
-    if _is_depthwise(channels, group, filters):
+    if bound.flag("narrow") or _is_depthwise(channels, group, filters):
         # Pointers to lines, totals and widened weights (`af_depthwise_scratch`).
-        weights = _measure_widened(bound, 1, -(-filters // PANEL), taps)
+        weights = _measure_widened(bound, 1, -(-filters // PANEL), taps * depth)
         return _round_up(8 * math.prod(kernel[:-1])) + measure_totals(bound) + weights
     return _measure_windows(channels, depth, taps) + _measure_panels(bound, depth * taps) + measure_gate(bound)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LIBRARY_FOLDER = os.path.join(os.path.dirname(__file__), "lib")
 """Where the build puts `libautofusion-<isa>.so`."""
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 """Version of the structs shared with C; a library of another version is refused."""
 
 X86_VARIANTS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")

@@ -63,4 +63,7 @@ static inline int is_depthwise(const af_conv *conv) {
     return conv->group == conv->channels && (conv->group > 1 || conv->filters == 1);
 }
 
+/* True for one whose panels hold AF_PANEL channels of whole groups. */
+static inline int has_lanes(const af_conv *conv) { return conv->narrow || is_depthwise(conv); }
+
 #endif

@@ -49,8 +49,8 @@ static int check_geometry(const checker *c, const af_conv *conv, int has_residua
 
 static int64_t count_weights(const af_conv *conv) {
     int64_t taps = multiply_extents(conv->window.kernel, 3), depth = conv->channels / conv->group;
-    int64_t panels = is_depthwise(conv) ? divide_up(conv->filters, AF_PANEL)
-                                        : times(conv->group, divide_up(conv->filters / conv->group, AF_PANEL));
+    int64_t panels = has_lanes(conv) ? divide_up(conv->filters, AF_PANEL)
+                                     : times(conv->group, divide_up(conv->filters / conv->group, AF_PANEL));
     if (conv->winograd) taps = (conv->winograd + 2) * (conv->winograd + 2);
     return times(times(panels, taps), depth * AF_PANEL);
 }
@@ -61,13 +61,19 @@ static int check_weights(const checker *c, int place, const af_conv *conv) {
     return check_sized(c, place, count_weights(conv), element_size(conv->type));
 }
 
-/* A gate is for 1x1 windows over all channels; means are for windows of single channels. */
+/* A gate is for 1x1 windows over all channels; means are for windows of single channels; narrow groups are of a size
+   that divides a panel. */
 static int check_excitation(const checker *c, const af_conv *conv) {
     const af_window *w = &conv->window;
-    if (!within(&conv->gated, 2, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
+    if (!within(&conv->gated, 2, 0, 1) || !within(&conv->narrow, 1, 0, 1))
+        return refuse(c, "a flag is neither 0 nor 1");
+    int64_t size = conv->channels / conv->group;
+    int is_small = size == 2 || size == 4 || size == 8;
+    if (conv->narrow && (!is_small || conv->channels != conv->filters || conv->winograd))
+        return refuse(c, "its groups are not narrow");
     int is_pointwise = multiply_extents(w->kernel, 3) == 1 && within(w->strides, 3, 1, 1) &&
                        within(w->begins, 3, 0, 0) && within(w->ends, 3, 0, 0) && conv->group == 1;
-    if (conv->gated && (!is_pointwise || is_depthwise(conv))) return refuse(c, "a gate does not suit its window");
+    if (conv->gated && (!is_pointwise || has_lanes(conv))) return refuse(c, "a gate does not suit its window");
     if (conv->averaged && (!is_depthwise(conv) || conv->winograd)) return refuse(c, "it has no means to give");
     int64_t panels = divide_up(conv->filters, AF_PANEL);
     if (conv->gated && times(times(panels, conv->channels), AF_PANEL * (int64_t)sizeof(float)) >= ELEMENT_LIMIT)
@@ -99,7 +105,7 @@ int af_check_conv(const checker *c) {
     if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || check_excitation(c, conv) ||
         check_weights(c, AF_WEIGHT, conv))
         return -1;
-    if (is_double(c) && (conv->winograd || conv->gated || conv->averaged))
+    if (is_double(c) && (conv->winograd || conv->gated || conv->averaged || conv->narrow))
         return refuse(c, "convolutions of doubles are plain sums alone");
     return check_operand(c, AF_RESULT, span_images(conv->batch, w->y, conv->filters, conv->y_pitch)) ||
            check_operand(c, AF_X, span_images(conv->batch, w->x, conv->channels, conv->x_pitch)) ||
@@ -122,7 +128,7 @@ int af_check_conv_depthwise(const checker *c) {
     if (check_geometry(c, conv, 0) || check_geometry(c, depthwise, 0) || check_excitation(c, conv) ||
         check_excitation(c, depthwise))
         return -1;
-    if (conv->group != 1 || conv->winograd || conv->gated || conv->averaged || depthwise->winograd || !is_flat(w) ||
+    if (conv->group != 1 || conv->narrow || conv->winograd || conv->gated || conv->averaged || depthwise->winograd || !is_flat(w) ||
         !is_flat(last))
         return refuse(c, "its convolutions are not of planes over all channels and over each");
     if (depthwise->batch != conv->batch || depthwise->channels != conv->filters || !is_depthwise(depthwise) ||
@@ -148,7 +154,7 @@ int af_check_conv_pool(const checker *c) {
     const af_window *w = &conv->window, *last = &pool->window;
     if (check_geometry(c, conv, c->step->operands[AF_RESIDUAL].space != AF_NONE) || af_check_pool(c, pool)) return -1;
     if (!within(&both->is_global, 1, 0, 1)) return refuse(c, "a flag is neither 0 nor 1");
-    if (is_depthwise(conv) || conv->gated || conv->averaged || (both->is_global && conv->group != 1))
+    if (has_lanes(conv) || conv->gated || conv->averaged || (both->is_global && conv->group != 1))
         return refuse(c, "its convolution is none that can be pooled");
     if (both->is_global ? !within(last->y, 3, 1, 1) : !is_flat(last))
         return refuse(c, "its pool is neither of planes nor of whole images");
@@ -169,9 +175,9 @@ static int check_transposed(const checker *c, const af_conv *conv) {
     int is_sane = within(w->x, 6, 0, WINDOW_LIMIT) && within(w->kernel, 6, 1, WINDOW_LIMIT) &&
                   within(w->begins, 3, 0, WINDOW_LIMIT) && within(w->dilations, 3, 1, WINDOW_LIMIT);
     if (!is_sane) return refuse(c, "an extent is out of range");
-    const int64_t unused[] = {w->ends[0],      w->ends[1],  w->ends[2],    conv->residual_pitch,
-                              conv->winograd, conv->gated, conv->averaged};
-    if (!within(unused, 7, 0, 0)) return refuse(c, "it has what no transposed convolution has");
+    const int64_t unused[] = {w->ends[0],      w->ends[1],  w->ends[2],     conv->residual_pitch,
+                              conv->winograd, conv->gated, conv->averaged, conv->narrow};
+    if (!within(unused, 8, 0, 0)) return refuse(c, "it has what no transposed convolution has");
     if (multiply_extents(w->strides, 3) > AF_MOST_PHASES) return refuse(c, "its strides are too large");
     if (times(multiply_extents(w->strides, 3), conv->filters) > WINDOW_LIMIT)
         return refuse(c, "it has too many filters");

@@ -38,7 +38,7 @@ static int64_t panels_bytes(const af_conv *conv) {
 static int64_t count_lines(const af_conv *conv) { return conv->window.kernel[0] * conv->window.kernel[1]; }
 
 int64_t af_conv_scratch(const af_conv *conv) {
-    if (is_depthwise(conv)) return af_depthwise_scratch(conv);
+    if (has_lanes(conv)) return af_depthwise_scratch(conv);
     int64_t depth = count_depth(conv), gated = conv->gated ? af_gate_bytes(conv) : 0;
     return af_windows_bytes(conv) + af_sums_bytes(depth) + panels_bytes(conv) + gated;
 }

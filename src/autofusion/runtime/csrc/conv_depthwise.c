@@ -142,6 +142,7 @@ static void run_depthwise(const task *t, int64_t image, int64_t row, const group
         .columns = {0, w->y[2]},
         .channels = {0, g->count},
         .multiplier = 1,
+        .size = 1,
         .x_pitch = GROUP,
         .y_pitch = conv->y_pitch,
         .lines = t->lines,
@@ -195,7 +196,7 @@ void af_run_conv_depthwise(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &both->conv, *depthwise = &both->depthwise;
     char *scratch = (char *)call->operands[AF_SCRATCH] + part * call->scratch_bytes;
     task t = {.call = call, .conv = conv, .depthwise = depthwise, .rings = plan_rings(both)};
-    t.run_line = af_find_depthwise(&depthwise->window, 1);
+    t.run_line = af_find_depthwise(&depthwise->window, 1, 1);
     t.lines = (const float **)scratch;
     t.memory = (float *)(scratch + table_bytes(both));
     int64_t offset = table_bytes(both) + rings_bytes(&t.rings);

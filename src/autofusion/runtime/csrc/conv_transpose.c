@@ -89,13 +89,14 @@ static void run_lines(const task *t, int64_t part, int64_t parts) {
                 .columns = {0, at[2]->count},
                 .channels = {0, conv->filters},
                 .multiplier = multiplier,
+                .size = 1,
                 .x_pitch = conv->x_pitch,
                 .y_pitch = conv->y_pitch * w->strides[2],
                 .lines = table,
                 .weights = weights + before * count_tap_weights(conv),
                 .y = t->call->operands[AF_RESULT] + (index * w->y[2] + at[2]->first) * conv->y_pitch,
             };
-            if (at[2]->count) af_find_depthwise(&opened.window, multiplier)(&line);
+            if (at[2]->count) af_find_depthwise(&opened.window, multiplier, 1)(&line);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Convolution with one channel per group, line by line. */
+/* Convolution with narrow groups, line by line. */
 #include "channel_mean.h"
 #include "depthwise_line.h"
 #include "widen.h"
@@ -12,6 +12,9 @@ enum { SAME_SETS = 512 };
 
 /* Channels of a block are a multiple of this. */
 enum { LEAST_CHANNELS = 2 * AF_PANEL };
+
+/* How much more work one share may have where it has lines and not channels. */
+#define LINES_GAIN 1.08
 
 void af_point_to_lines(const af_conv *conv, const float *image, int64_t plane, int64_t row, const float **lines) {
     const af_window *w = &conv->window;
@@ -35,7 +38,7 @@ static int64_t totals_bytes(const af_conv *conv) {
 
 /* Numbers of a panel. */
 static int64_t count_numbers(const af_conv *conv) {
-    return count_tap_lines(&conv->window) * conv->window.kernel[2] * AF_PANEL;
+    return count_tap_lines(&conv->window) * conv->window.kernel[2] * (conv->channels / conv->group) * AF_PANEL;
 }
 
 int64_t af_depthwise_scratch(const af_conv *conv) {
@@ -86,6 +89,7 @@ static void run_line(const task *t, int64_t index, af_range columns, af_range ch
         .columns = columns,
         .channels = channels,
         .multiplier = conv->filters / conv->channels,
+        .size = conv->channels / conv->group,
         .x_pitch = conv->x_pitch,
         .y_pitch = conv->y_pitch,
         .lines = t->table,
@@ -97,6 +101,12 @@ static void run_line(const task *t, int64_t index, af_range columns, af_range ch
     t->run_line(&line);
 }
 
+/* Whether shares have lines, each of which has all channels side by side, and not channels, of which there may be more. */
+static int deals_lines(int64_t lines, int64_t panels, int64_t parts) {
+    double by_lines = (double)divide_up(lines, parts) / (double)lines;
+    return by_lines < LINES_GAIN * (double)divide_up(panels, parts) / (double)panels;
+}
+
 void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     const af_conv *conv = &call->step->conv;
     const af_window *w = &conv->window;
@@ -104,16 +114,20 @@ void af_run_depthwise(const af_call *call, int64_t part, int64_t parts) {
     task t = {.call = call, .conv = conv, .table = (const float **)scratch};
     t.epilogue = make_epilogue(call->step, conv->activation, call->operands[AF_BIAS], call->operands[AF_RESIDUAL],
                                conv->residual_pitch);
-    t.run_line = af_find_depthwise(w, conv->filters / conv->channels);
+    t.run_line = af_find_depthwise(w, conv->filters / conv->channels, conv->channels / conv->group);
+    af_range lines = {0, conv->batch * w->y[0] * w->y[1]}, panels = {0, divide_up(conv->filters, AF_PANEL)};
+    if (deals_lines(lines.last, panels.last, parts))
+        lines = share(lines.last, 1, part, parts);
+    else
+        panels = share(panels.last, 1, part, parts);
+    int64_t last = smaller(panels.last * AF_PANEL, conv->filters);
     af_channel_mean mean = {conv->batch, conv->filters, w->y[0] * w->y[1] * w->y[2], table_bytes(conv)};
     if (conv->averaged) t.totals = af_open_totals(call, &mean, part);
-    t.weights = widen_panels(conv->type, call->operands[AF_WEIGHT], count_numbers(conv),
-                             (af_range){0, divide_up(conv->filters, AF_PANEL)},
+    t.weights = widen_panels(conv->type, call->operands[AF_WEIGHT], count_numbers(conv), panels,
                              (float *)(scratch + table_bytes(conv) + totals_bytes(conv)));
     block b = plan_block(conv);
-    af_range lines = share(conv->batch * w->y[0] * w->y[1], 1, part, parts);
-    for (int64_t channel = 0; channel < conv->filters; channel += b.channels) {
-        af_range channels = {channel, smaller(channel + b.channels, conv->filters)};
+    for (int64_t channel = panels.first * AF_PANEL; channel < last; channel += b.channels) {
+        af_range channels = {channel, smaller(channel + b.channels, last)};
         for (int64_t column = 0; column < w->y[2]; column += b.columns) {
             af_range columns = {column, smaller(column + b.columns, w->y[2])};
             for (int64_t line = lines.first; line < lines.last; line++) run_line(&t, line, columns, channels);

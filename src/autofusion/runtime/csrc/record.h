@@ -12,7 +12,7 @@
 #include "record_program.h"
 #include "record_transformer.h"
 
-#define AF_ABI_VERSION 5
+#define AF_ABI_VERSION 6
 #define AF_EXPORT __attribute__((visibility("default")))
 
 enum { AF_OPERANDS = 16, AF_INTS = 96, AF_FLOATS = 4, AF_BATCH_AXES = 6 };
@@ -138,6 +138,7 @@ typedef struct af_conv {
     int64_t gated;    /* x has a factor for every channel of every image */
     int64_t averaged; /* the means over the pixels are a result as well */
     int64_t type;     /* of the weights: that of the step, or AF_FLOAT16, AF_BFLOAT16 */
+    int64_t narrow;   /* groups of 2, 4 or 8 channels have as many filters, and every channel has a lane */
 } af_conv;
 
 /* A convolution of all channels and the depthwise one of its result, which need no pitch between them; `alpha` and

@@ -69,7 +69,7 @@ static double estimate_work(const af_step *step) {
 
 static af_run_function *find_convolution(const af_conv *conv) {
     if (conv->winograd) return af_run_winograd;
-    return is_depthwise(conv) ? af_run_depthwise : af_run_conv;
+    return has_lanes(conv) ? af_run_depthwise : af_run_conv;
 }
 
 static af_run_function *find_kernel(const af_step *step) {
