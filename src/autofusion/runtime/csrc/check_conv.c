@@ -128,8 +128,8 @@ int af_check_conv_depthwise(const checker *c) {
     if (check_geometry(c, conv, 0) || check_geometry(c, depthwise, 0) || check_excitation(c, conv) ||
         check_excitation(c, depthwise))
         return -1;
-    if (conv->group != 1 || conv->narrow || conv->winograd || conv->gated || conv->averaged || depthwise->winograd || !is_flat(w) ||
-        !is_flat(last))
+    if (conv->group != 1 || conv->narrow || conv->winograd || conv->gated || conv->averaged || depthwise->winograd ||
+        !is_flat(w) || !is_flat(last))
         return refuse(c, "its convolutions are not of planes over all channels and over each");
     if (depthwise->batch != conv->batch || depthwise->channels != conv->filters || !is_depthwise(depthwise) ||
         depthwise->filters != depthwise->channels ||

@@ -101,7 +101,8 @@ static void run_line(const task *t, int64_t index, af_range columns, af_range ch
     t->run_line(&line);
 }
 
-/* Whether shares have lines, each of which has all channels side by side, and not channels, of which there may be more. */
+/* Whether shares have lines, each of which has all channels side by side, and not channels, of which there may be
+   more. */
 static int deals_lines(int64_t lines, int64_t panels, int64_t parts) {
     double by_lines = (double)divide_up(lines, parts) / (double)lines;
     return by_lines < LINES_GAIN * (double)divide_up(panels, parts) / (double)panels;

@@ -22,8 +22,8 @@ AF_INLINE void put(float *to, vf x, int64_t count) {
         store_some(to, x, count);
 }
 
-/* How channels of the result have channels of the image: the same one, one that several have, each one of a group in the
-   same vector, or each one of a group that fills vectors. */
+/* How channels of the result have channels of the image: the same one, one that several have, each one of a group in
+   the same vector, or each one of a group that fills vectors. */
 enum grouping { ALONE, SPREAD, IN_VECTOR, IN_VECTORS };
 
 /* `count` channels of the result from `channel` on, and the `needed` channels of the image from `source` on that they
@@ -147,8 +147,8 @@ AF_INLINE vf run_chunk(const line *l, int64_t column, int64_t fresh, const vecto
     return put_pixels(l, column, CHUNK, fresh, v, sums);
 }
 
-/* Taps first..last-1 of one line and of all members of a group, whose first one is at pixel `place` of the first window,
-   for `columns` windows of which no tap lies outside the image unless `at_border`. */
+/* Taps first..last-1 of one line and of all members of a group, whose first one is at pixel `place` of the first
+   window, for `columns` windows of which no tap lies outside the image unless `at_border`. */
 AF_INLINE void add_taps(const line *l, const float *x, const float *weights, int64_t place, af_range taps,
                         const int64_t columns, const vector *v, const enum grouping grouping, const int at_border,
                         vf *sums) {
@@ -188,13 +188,15 @@ AF_INLINE vf run_any_chunk(const line *l, int64_t column, int64_t fresh, const i
     return put_pixels(l, column, columns, fresh, v, sums);
 }
 
-/* All chunks of the line, of which the last one may overlap the one before.  No taps: whatever the window. */
-AF_INLINE void run_vector(const line *l, const vector *v, const enum grouping grouping, const int taps, const int stride) {
+/* All chunks of the line, of which the last one may overlap the one before.  No taps: whatever the window, even of
+   fewer columns than a chunk has. */
+AF_INLINE void run_vector(const line *l, const vector *v, const enum grouping grouping, const int taps,
+                          const int stride) {
     const af_window *w = l->window;
     vf total = {0};
     for (int64_t at = l->columns.first; at < l->columns.last; at += CHUNK) {
         int64_t column = smaller(at, w->y[2] - CHUNK), first = column * stride - w->begins[2];
-        if (column < 0)
+        if (!taps && column < 0)
             total += run_any_chunk(l, 0, 0, w->y[2], v, grouping);
         else if (!taps)
             total += run_any_chunk(l, column, at - column, CHUNK, v, grouping);
