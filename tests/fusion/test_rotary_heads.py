@@ -56,6 +56,12 @@ def test_views_that_are_read_elsewhere_stay() -> None:
     assert sorted(node.op for node in graph) == ["Neg", "Reshape", "Rotary", "Transpose"]
 
 
+def test_a_view_that_is_a_table_too_stays() -> None:
+    net = Spelling()
+    x = net.op("Transpose", net.input("x", 1, 5, 1, 8), perm=(0, 2, 1, 3))
+    check(net.graph(halves(net, x, x, net.input("sin", 5, 8), 8)))
+
+
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize("width", [0, 4])
 def test_operator_on_heads(interleaved: int, width: int) -> None:

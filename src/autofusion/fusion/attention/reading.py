@@ -54,6 +54,12 @@ class Reading:
     taken: frozenset[str]
 
     @property
+    def operands(self) -> frozenset[str]:
+        """The values that the kernel reads."""
+        masks = [value for value, _ in (*self.masks, *((self.keep,) if self.keep is not None else ()))]
+        return frozenset({self.q.root, self.k.root, self.v.root, *masks, *self.past} - {""})
+
+    @property
     def past(self) -> tuple[str, str]:
         """The past keys and values, "" where there are none."""
         return self.core.past_key or self.k.past, self.core.past_value or self.v.past

@@ -24,7 +24,7 @@ from autofusion.fusion.attention.reading import (
 from autofusion.fusion.attention.sides import Link
 from autofusion.fusion.attention.surroundings import Surroundings
 from autofusion.fusion.misses import Miss
-from autofusion.fusion.passes.ways import climb_graph, cut_way, descend_graph, find_leak, find_reader
+from autofusion.fusion.passes.ways import climb_graph, cut_way, descend_graph, find_leak, find_operand, find_reader
 from autofusion.fusion.reasons import Reason
 from autofusion.fusion.region import Found, Region, order_nodes, region_miss
 from autofusion.fusion.scope import Scope
@@ -162,7 +162,8 @@ class _Growth:
 
     def _find_leak(self, fit: _Fit) -> tuple[Node, Reason] | None:
         inner = {self._node.name, *(node.name for node in fit.nodes)}
-        return find_leak(self._scope, fit.nodes, inner, {fit.reading.result, *fit.reading.present})
+        leak = find_leak(self._scope, fit.nodes, inner, {fit.reading.result, *fit.reading.present})
+        return leak or find_operand(fit.nodes, fit.reading.operands, self._node.name)
 
     def _tell(self, node: Node, reason: Reason, nodes: Sequence[Node]) -> None:
         """Note that `node`, one of `nodes` or the core, must stay as it is."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autofusion.fusion.attention.rotation import is_rotation, read_way
 from autofusion.fusion.attention.sides import Link
-from autofusion.fusion.passes.ways import climb_graph, cut_way, descend_graph, find_leak
+from autofusion.fusion.passes.ways import climb_graph, cut_way, descend_graph, find_leak, find_operand
 from autofusion.fusion.reasons import Reason
 from autofusion.fusion.region import Found, Region, order_nodes
 from autofusion.fusion.scope import Scope
@@ -36,6 +36,7 @@ def _grow(scope: Scope, node: Node) -> list[Node]:
         nodes = [*(link.node for link in way), *after]
         last = after[-1].outputs[0] if after else node.outputs[0]
         leak = find_leak(scope, nodes, {node.name, *(other.name for other in nodes)}, {last})
+        leak = leak or find_operand(nodes, node.inputs[1:], node.name)
         if leak is not None:
             way = cut_way(way, leak[0])
         elif not isinstance(read_way(node, way, after, scope), Reason):

@@ -53,6 +53,16 @@ def find_leak(
     return None
 
 
+def find_operand(nodes: Sequence[Node], operands: Collection[str], reader: str) -> tuple[Node, Reason] | None:
+    """One of `nodes` that must stay, as the kernel that node `reader` becomes reads one of its results: `operands`."""
+    for node in nodes:
+        for value in node.results:
+            if value in operands:
+                detail = f"{value!r} is also read by {reader} as it stands"
+                return node, Reason(Code.MULTI_READER, (value, reader), detail, reader, value)
+    return None
+
+
 def find_reader(scope: Scope, value: str, inner: Collection[str]) -> Reason | None:
     """Who needs `value` outside of the nodes named `inner`, None where nobody does."""
     if value in scope.graph.outputs:
