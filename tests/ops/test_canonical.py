@@ -97,6 +97,10 @@ CASES = [
         for mode in ("SAME_UPPER", "SAME_LOWER", "VALID")
     ),
     Case("ConvTranspose", 11, [IMAGE, WEIGHT.transpose(1, 0, 2, 3).copy()], {"output_shape": [10, 8]}),
+    *(
+        Case("ConvTranspose", 11, [IMAGE, floats(4, 6, *kernel)], {"strides": [2, 2], "output_shape": extents})
+        for kernel, extents in (((3, 1), [18, 14]), ((1, 3), [18, 14]), ((1, 1), [18, 14]))
+    ),
     Case("Upsample", 7, [IMAGE], {"scales": [1.0, 1.0, 2.0, 3.0]}),
     Case("Upsample", 9, [IMAGE, np.array([1, 1, 2, 1.5], np.float32)], {}, [1]),
     Case("Upsample", 9, [IMAGE, np.array([1, 1, 2, 2], np.float32)], {"mode": "linear"}, [1]),

@@ -171,19 +171,23 @@ def _transposed_pads(node: Node, image: Shape | None, windows: Windows) -> Node:
     rank = len(windows.kernel)
     extra = integers(node, "output_padding") or (0,) * rank
     totals: list[int] = []
+    missing: list[int] = []
     for axis in range(rank):
         total: Dim = extra[axis] + windows.spans[axis] - windows.strides[axis]
         if wanted is not None:
             if image is None:
                 return node
             total = total + image[axis] * windows.strides[axis] - wanted[len(wanted) - rank + axis]
-        if not isinstance(total, int) or total < 0:
+        if not isinstance(total, int):
             return node
-        totals.append(total)
+        totals.append(max(total, 0))
+        missing.append(max(-total, 0))
     small = [total // 2 for total in totals]
     great = [total - half for total, half in zip(totals, small, strict=True)]
     begins, ends = (small, great) if mode == "SAME_UPPER" else (great, small)
     attributes = {name: value for name, value in explicit.attributes.items() if name != "output_shape"}
+    if any(missing):
+        attributes["output_padding"] = tuple(a + b for a, b in zip(extra, missing, strict=True))
     return replace(explicit, attributes={**attributes, "pads": (*begins, *ends)})
 
 
