@@ -112,3 +112,16 @@ def test_images_of_any_size_and_their_gears(tmp_path: Path) -> None:
     verdict = verify_artifact(path, tmp_path / "gears.om", seeds=(0,), sizes=({"height": 8}, {"height": 32}))
     assert [row.dims for row in verdict.outputs] == [{"height": 8, "width": 12}, {"height": 32, "width": 32}]
     assert verdict.ok
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("strides", [[1, 1], [2, 2]])
+def test_images_without_lines_have_no_windows(tmp_path: Path, backend: str, strides: list[int]) -> None:
+    nodes = [node("Conv", "x w", "c", "conv", pads=[1, 1, 1, 1]), node("Relu", "c", "r", "act")]
+    nodes.append(node("MaxPool", "r", "y", "pool", kernel_shape=[2, 2], strides=strides, pads=[0, 0, 1, 1]))
+    image = tensor("x", [1, 4, "height", 6])
+    proto = model(nodes, [image], [tensor("y", None)], {"w": random(0, 4, 4, 3, 3)})
+    session = compile_to(tmp_path, proto, CompileOptions(backend=backend))  # pyright: ignore[reportArgumentType]
+    for height in (0, 1):
+        shape = (1, 4, -(-height // strides[0]), 6 // strides[1])
+        assert session.run({"x": random(1, 1, 4, height, 6)})["y"].shape == shape

@@ -111,6 +111,8 @@ def make_pads_explicit(node: Node, image: Shape | None, windows: Windows) -> Nod
 def extract_windows(x: np.ndarray, windows: Windows, counts: Sequence[int], fill: float | int) -> np.ndarray:
     """View [N, C, *counts, *kernel] of x [N, C, *spatial] padded with `fill`, as far as the last window reaches."""
     rank = len(windows.kernel)
+    if 0 in counts:
+        return np.empty((*x.shape[:2], *counts, *windows.kernel), x.dtype)
     widths = [(0, 0), (0, 0)]
     for axis in range(rank):
         begin, end = windows.padding(axis)

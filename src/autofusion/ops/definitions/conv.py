@@ -60,6 +60,10 @@ def _windows(x: np.ndarray, kernel: tuple[int, ...], attributes: Mapping[str, An
     if any(pads):
         x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)])
     extents = tuple((size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True))
+    if any(size < extent for size, extent in zip(x.shape[2:], extents, strict=True)):
+        places = zip(x.shape[2:], extents, strides, strict=True)
+        counts = (max((size - extent) // step + 1, 0) for size, extent, step in places)
+        return np.empty((*x.shape[:2], *counts, *kernel), x.dtype)
     views = np.lib.stride_tricks.sliding_window_view(x, extents, axis=tuple(range(2, 2 + rank)))
     steps = [slice(None, None, step) for step in (*strides, *dilations)]
     return views[(slice(None), slice(None), *steps)]
