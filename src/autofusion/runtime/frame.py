@@ -99,7 +99,7 @@ class Frame:
         elif name in results and self._plan.buffers[name].layout == "plain":
             array = results[name]
         else:
-            array = allocate_aligned(self.binding.places[name].bytes)
+            return allocate_aligned(self.binding.places[name].bytes)
         return array.reshape(-1).view(np.uint8)
 
     def _bind_slots(self, native: Native) -> None:

@@ -94,11 +94,11 @@ class Context:
         Raises ValueError where it does not fit; a checked context stays valid.
         """
         old = self._bindings[slot]
-        aligned = array.ctypes.data % 4 == 0
-        if array.nbytes != old.bytes or (old.writable and not array.flags.writeable) or not aligned:
+        address = array.ctypes.data
+        if array.nbytes != old.bytes or (old.writable and not array.flags.writeable) or address % 4:
             raise ValueError(f"an array of {array.nbytes} bytes does not fit binding {slot} of {old.bytes} bytes")
         self._arrays[slot] = _expect_contiguous(array)
-        old.data = array.ctypes.data
+        old.data = address
 
     def release(self) -> None:
         """Let go of the arrays of the bindings; every slot must be bound again before the next run."""
