@@ -51,6 +51,7 @@ class Frame:
         self._context: Context | None = None
         self._slots: list[np.ndarray] = []
         self._held: dict[str, np.ndarray] = {}
+        self._held_ends = frozenset(name for name in (*plan.inputs, *plan.outputs) if self._is_held(name))
 
     def run(
         self,
@@ -79,7 +80,7 @@ class Frame:
 
     def _hold(self, feeds: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray]) -> None:
         """Take the arrays of this run."""
-        self._held = {**self._strings, **{name: array for name, array in feeds.items() if self._is_held(name)}}
+        self._held = {**self._strings, **{name: feeds[name] for name in self._held_ends if name in feeds}}
         self._slots = [self._fill_slot(name, feeds, results) for name in self.binding.slots]
 
     def _release(self) -> None:
@@ -187,7 +188,7 @@ class Frame:
     def _collect(self, name: str, result: np.ndarray | None) -> np.ndarray:
         """Output `name` as an array of its own: the slot's where it is one, else a copy."""
         buffer = self._plan.buffers[name]
-        if self._is_held(name):
+        if name in self._held_ends:
             return self._read(name).copy()
         view = self._view(name)
         if name in self.binding.slots and buffer.role == "output" and buffer.layout == "plain":

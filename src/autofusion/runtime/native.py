@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from autofusion.artifact.weights import find_address
 from autofusion.runtime.records import RECORD
 from autofusion.runtime.refusals import artifact_error
 
@@ -94,7 +95,7 @@ class Context:
         Raises ValueError where it does not fit; a checked context stays valid.
         """
         old = self._bindings[slot]
-        address = array.ctypes.data
+        address = find_address(array)
         if array.nbytes != old.bytes or (old.writable and not array.flags.writeable) or address % 4:
             raise ValueError(f"an array of {array.nbytes} bytes does not fit binding {slot} of {old.bytes} bytes")
         self._arrays[slot] = _expect_contiguous(array)
